@@ -1,0 +1,117 @@
+//! Grammars of names (invariant S3): fixed, ASCII, byte-exact. Nothing is trimmed, folded or normalized.
+
+use core::fmt;
+
+/// The longest tool name, in bytes.
+pub const MAX_TOOL_NAME: usize = 128;
+/// The longest channel, scope, tenant or session name, in bytes.
+pub const MAX_NAME: usize = 128;
+/// The longest principal or request id, in bytes.
+pub const MAX_PRINCIPAL: usize = 256;
+
+/// Why a name was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum NameError {
+    /// The name has no characters.
+    Empty,
+    /// The name is longer than `max` bytes.
+    TooLong {
+        /// The most bytes this kind of name may have.
+        max: usize,
+    },
+    /// The byte at `at` is outside the grammar.
+    Character {
+        /// Where the first such byte stands, from 0.
+        at: usize,
+    },
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("is empty"),
+            Self::TooLong { max } => write!(f, "is longer than {max} bytes"),
+            Self::Character { at } => write!(f, "has a character at byte {at} that such a name may not have"),
+        }
+    }
+}
+
+impl core::error::Error for NameError {}
+
+fn check(name: &str, max: usize, allowed: impl Fn(u8) -> bool) -> Result<(), NameError> {
+    if name.is_empty() {
+        return Err(NameError::Empty);
+    }
+    if name.len() > max {
+        return Err(NameError::TooLong { max });
+    }
+    match name.bytes().position(|byte| !allowed(byte)) {
+        Some(at) => Err(NameError::Character { at }),
+        None => Ok(()),
+    }
+}
+
+/// A tool name: 1 to 128 of `A-Z a-z 0-9 _ . -` (design 4.1).
+///
+/// # Errors
+/// Says what is wrong with the name.
+pub fn check_tool_name(name: &str) -> Result<(), NameError> {
+    check(name, MAX_TOOL_NAME, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+}
+
+/// A channel, tenant or session: 1 to 128 of `A-Z a-z 0-9 _ . : / -`.
+///
+/// # Errors
+/// Says what is wrong with the name.
+pub fn check_label(name: &str) -> Result<(), NameError> {
+    check(name, MAX_NAME, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'/' | b'-'))
+}
+
+/// A scope: 1 to 128 printable ASCII characters except space, `"`, `\` and `,` (the scope token of RFC 6749, less the comma
+/// that configuration files and denials use as a separator).
+///
+/// # Errors
+/// Says what is wrong with the scope.
+pub fn check_scope(scope: &str) -> Result<(), NameError> {
+    check(scope, MAX_NAME, |b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\' | b','))
+}
+
+/// A principal or a request id: 1 to 256 printable ASCII characters (space allowed inside).
+///
+/// # Errors
+/// Says what is wrong with the principal.
+pub fn check_principal(principal: &str) -> Result<(), NameError> {
+    check(principal, MAX_PRINCIPAL, |b| b.is_ascii_graphic() || b == b' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::String;
+
+    /// V18: what may never be a tool name.
+    #[test]
+    fn s3_tool_names_outside_the_grammar_are_refused() {
+        for bad in ["", "delete_file\n", "a b", "\u{ff44}elete", "a\0", "a/b", "tool:x", "\u{202e}a"] {
+            assert!(check_tool_name(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(check_tool_name(&"a".repeat(129)), Err(NameError::TooLong { max: 128 }));
+        for good in ["a", "fs.read", "constructor", "__proto__", "Delete_File", "0"] {
+            assert_eq!(check_tool_name(good), Ok(()), "{good}");
+        }
+        assert_eq!(check_tool_name(&"a".repeat(128)), Ok(()));
+    }
+
+    #[test]
+    fn s3_principals_and_scopes_hold_no_controls() {
+        for byte in 0..=u8::MAX {
+            let text = String::from(char::from(byte));
+            let printable = byte == b' ' || byte.is_ascii_graphic();
+            assert_eq!(check_principal(&text).is_ok(), printable, "{byte}");
+            if byte.is_ascii_control() || !byte.is_ascii() {
+                assert!(check_scope(&text).is_err() && check_label(&text).is_err(), "{byte}");
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Time as an input: the gate never reads a clock (invariants C1, N3).
+
+use core::fmt;
+
+/// A point on a monotonic clock, in nanoseconds from an arbitrary start. Deadlines and durations use it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+pub struct Instant(u64);
+
+impl Instant {
+    /// The point `nanos` nanoseconds after the clock's start.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the clock's start.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Nanoseconds from `earlier` to `self`; 0 when the clock went backwards.
+    #[must_use]
+    pub const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// The point `nanos` later, or the end of time.
+    #[must_use]
+    pub const fn saturating_add_nanos(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+}
+
+/// A point of wall-clock time, in milliseconds since the Unix epoch, UTC. Records and answers show it; it decides only
+/// the expiry of things that outlive the process, through the clock of the store that keeps them (invariant C1).
+///
+/// `Display` prints RFC 3339 with milliseconds, for example `2026-11-30T00:18:49.000Z`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The point `millis` milliseconds after the Unix epoch.
+    #[must_use]
+    pub const fn from_unix_millis(millis: u64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    #[must_use]
+    pub const fn as_unix_millis(self) -> u64 {
+        self.0
+    }
+
+    /// The point `millis` later, or the end of time.
+    #[must_use]
+    pub const fn saturating_add_millis(self, millis: u64) -> Self {
+        Self(self.0.saturating_add(millis))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (secs, millis) = (self.0 / 1000, self.0 % 1000);
+        let (days, rest) = (secs / 86_400, secs % 86_400);
+        // Days to a civil date: Howard Hinnant's public algorithm, in the era that starts 0000-03-01.
+        let z = days + 719_468;
+        let era = z / 146_097;
+        let doe = z % 146_097;
+        let yoe = (doe - doe / 1_460 + doe / 36_524 - doe / 146_096) / 365;
+        let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+        let mp = (5 * doy + 2) / 153;
+        let day = doy - (153 * mp + 2) / 5 + 1;
+        let month = if mp < 10 { mp + 3 } else { mp - 9 };
+        let year = yoe + era * 400 + u64::from(month <= 2);
+        let (hour, minute, second) = (rest / 3_600, rest % 3_600 / 60, rest % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    }
+}
+
+/// One reading of both clocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Now {
+    /// For durations and deadlines in this process.
+    pub monotonic: Instant,
+    /// For records, and for expiry of what outlives the process.
+    pub wall: Timestamp,
+}
+
+/// Where a host gets its time from. Injected everywhere, so that tests can step it.
+pub trait Clock {
+    /// The present moment. Must not go backwards in `monotonic`; may step either way in `wall`.
+    fn now(&self) -> Now;
+}
+
+impl<C: Clock + ?Sized> Clock for &C {
+    fn now(&self) -> Now {
+        (**self).now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn timestamps_print_as_rfc_3339() {
+        let cases = [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_796_000_329_007, "2026-11-30T00:58:49.007Z"),
+            (4_102_444_800_000, "2100-01-01T00:00:00.000Z"),
+        ];
+        for (millis, text) in cases {
+            assert_eq!(Timestamp::from_unix_millis(millis).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_went_backwards_gives_no_duration() {
+        assert_eq!(Instant::from_nanos(5).nanos_since(Instant::from_nanos(9)), 0);
+    }
+}

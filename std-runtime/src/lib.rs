@@ -1,0 +1,1 @@
+//! Blocking front-end of callgate.
