@@ -22,7 +22,12 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod args;
+pub mod call;
+pub mod clamp;
 pub mod context;
+pub mod digest;
 pub mod name;
+pub mod policy;
 pub mod time;
 pub mod tool;
