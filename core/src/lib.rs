@@ -29,5 +29,6 @@ pub mod context;
 pub mod digest;
 pub mod name;
 pub mod policy;
+pub mod redact;
 pub mod time;
 pub mod tool;
