@@ -27,6 +27,7 @@ pub mod call;
 pub mod clamp;
 pub mod context;
 pub mod digest;
+pub mod limit;
 pub mod name;
 pub mod policy;
 pub mod redact;
