@@ -1,14 +1,191 @@
 //! Arguments that were read: checked text and the clamps that apply to it.
 
-/// Arguments that passed the strict reader, with clamps applied wherever they are looked at.
+use core::fmt;
+
+pub use crate::json::{Edit, Edits, Full, MAX_CLAMPS, Replacement};
+use crate::json::{Event, Events, KeySlot, Kind, Limits, Members, ReadError, ReadErrorKind, Scanned, Value, scan};
+
+/// The arguments of a call: a JSON object that passed the strict reader, with its clamps applied wherever it is looked
+/// at (invariant K4: nothing behind the clamp stage sees what was sent instead).
+///
+/// Made by [`read`](Self::read) alone. `Debug` shows nothing of the content (invariant L1).
+///
+/// ```
+/// use callgate_core::args::Args;
+/// use callgate_core::json::{KeySlot, Limits};
+/// let mut keys = [KeySlot::default(); 8];
+/// let args = Args::read(br#"{"path": "notes.txt", "max": 10}"#, &mut keys, &Limits::DEFAULT)?;
+/// assert_eq!(args.get("path").and_then(|path| path.as_text()).unwrap(), "notes.txt");
+/// assert_eq!(args.get("max").and_then(|max| max.as_number()?.as_u64()), Some(10));
+/// # Ok::<(), callgate_core::json::ReadError>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
-    #[expect(dead_code, reason = "replaced by the reader")]
-    text: &'a str,
+    scanned: Scanned<'a>,
+    edits: &'a [Edit],
 }
 
-impl core::fmt::Debug for Args<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for Args<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Args(..)")
+    }
+}
+
+impl<'a> Args<'a> {
+    /// No arguments: the object `{}`.
+    pub const EMPTY: Self = Self { scanned: Scanned::EMPTY_OBJECT, edits: &[] };
+
+    /// Reads the text of a call's arguments. A text without anything but white space stands for `{}`, as models send it
+    /// for tools without parameters; `null` and every other value that is not an object is refused.
+    ///
+    /// `keys` is scratch, see [`scan`].
+    ///
+    /// # Errors
+    /// Says where and why the text was refused.
+    pub fn read(text: &'a [u8], keys: &mut [KeySlot], limits: &Limits) -> Result<Self, ReadError> {
+        if text.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) && text.len() <= limits.bytes as usize {
+            return Ok(Self::EMPTY);
+        }
+        let scanned = scan(text, keys, limits)?;
+        let root = scanned.value();
+        if root.kind() == Kind::Object {
+            Ok(Self { scanned, edits: &[] })
+        } else {
+            Err(ReadError { at: root.offset(), kind: ReadErrorKind::NotAnObject })
+        }
+    }
+
+    /// The same arguments with `edits` in place of the present ones. Only the clamp stage does this.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the clamp stage is not here yet"))]
+    pub(crate) fn with_edits(self, edits: &'a Edits) -> Self {
+        Self { scanned: self.scanned, edits: edits.as_slice() }
+    }
+
+    /// The arguments as one value, an object.
+    #[must_use]
+    pub fn value(self) -> Value<'a> {
+        Value::root(self.scanned, self.edits)
+    }
+
+    /// The events of the arguments, from `StartObject` to `EndObject`, each with the offset of its token.
+    #[must_use]
+    pub fn events(self) -> Events<'a> {
+        self.value().events()
+    }
+
+    /// The top-level member `key`.
+    #[must_use]
+    pub fn get(self, key: &str) -> Option<Value<'a>> {
+        self.value().get(key)
+    }
+
+    /// The top-level members in the order of the text.
+    #[must_use]
+    pub fn members(self) -> Members<'a> {
+        self.value().members()
+    }
+
+    /// Whether there is no member.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.members().next().is_none()
+    }
+
+    /// The text as it was sent, before any clamp. For keeping a call that has to wait; what judges, shows or runs a call
+    /// reads the clamped value instead.
+    #[must_use]
+    pub const fn sent(self) -> &'a str {
+        self.scanned.as_str()
+    }
+
+    /// The clamps that apply, in the order of their places in the text.
+    #[must_use]
+    pub fn clamps(self) -> Clamps<'a> {
+        Clamps { sent: Self { scanned: self.scanned, edits: &[] }.events(), clamped: self.events(), left: self.edits }
+    }
+
+    /// Writes the clamped arguments as compact JSON, members in the order they were sent.
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn write_json(self, out: &mut dyn fmt::Write) -> fmt::Result {
+        self.value().write_json(out)
+    }
+}
+
+/// One value that was clamped. Holds the value itself: not for a record without redaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Clamped<'a> {
+    /// The offset of the value in the text.
+    pub at: u32,
+    /// What was sent: a `Number` or a `String`.
+    pub from: Event<'a>,
+    /// What stands there now.
+    pub to: Event<'a>,
+}
+
+/// The values that were clamped.
+#[derive(Clone, Debug)]
+pub struct Clamps<'a> {
+    sent: Events<'a>,
+    clamped: Events<'a>,
+    left: &'a [Edit],
+}
+
+impl<'a> Iterator for Clamps<'a> {
+    type Item = Clamped<'a>;
+
+    fn next(&mut self) -> Option<Clamped<'a>> {
+        let (edit, left) = self.left.split_first()?;
+        self.left = left;
+        let (_, from) = self.sent.find(|(at, _)| *at == edit.at)?;
+        let (at, to) = self.clamped.find(|(at, _)| *at == edit.at)?;
+        Some(Clamped { at, from, to })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Number;
+    use std::string::String;
+
+    // K3, K4: what was clamped is visible as a clamp, and nothing else of the arguments changes.
+    #[test]
+    fn k4_edits_are_seen_by_every_reader() {
+        let text = br#" {"n": 5000, "rows": [{"n": 1.5}, "h\u00e9llo"], "n2": 7} "#;
+        let at = |needle: &[u8]| text.windows(needle.len()).position(|w| w == needle).expect("it is there") as u32;
+        let mut keys = [KeySlot::default(); 8];
+        let args = Args::read(text, &mut keys, &Limits::DEFAULT).expect("good text");
+        let mut edits = Edits::new();
+        edits.push(Edit { at: at(br#""h\u"#), to: Replacement::Cut { chars: 2 } }).expect("room");
+        edits.push(Edit { at: at(b"5000"), to: Replacement::Number(Number::U64(100)) }).expect("room");
+        let args = args.with_edits(&edits);
+        let mut json = String::new();
+        args.write_json(&mut json).expect("a string takes all");
+        assert_eq!(json, r#"{"n":100,"rows":[{"n":1.5},"hé"],"n2":7}"#);
+        assert_eq!(args.get("n").and_then(Value::as_number), Some(Number::U64(100)));
+        let rows = args.get("rows").expect("a member");
+        assert_eq!(rows.items().nth(1).and_then(Value::as_text), Some("hé".into()));
+        assert_eq!(args.get("n2").and_then(Value::as_number), Some(Number::U64(7)));
+        let clamped: std::vec::Vec<_> = args.clamps().collect();
+        assert_eq!(clamped.len(), 2);
+        assert_eq!(
+            (clamped[0].from, clamped[0].to),
+            (Event::Number(Number::U64(5000)), Event::Number(Number::U64(100)))
+        );
+        assert_eq!((clamped[1].from, clamped[1].to), (Event::String("héllo".into()), Event::String("hé".into())));
+    }
+
+    // V4
+    #[test]
+    fn v4_no_text_is_the_empty_object_and_null_is_not() {
+        let read = |text: &str| Args::read(text.as_bytes(), &mut [], &Limits::DEFAULT).map(Args::is_empty);
+        for blank in ["", " ", "\n\t\r ", "{}", " { } "] {
+            assert_eq!(read(blank), Ok(true), "{blank:?}");
+        }
+        for (other, at) in [("null", 0), (" []", 1), ("\"x\"", 0), ("0", 0), ("true", 0)] {
+            assert_eq!(read(other), Err(ReadError { at, kind: ReadErrorKind::NotAnObject }), "{other:?}");
+        }
     }
 }

@@ -28,6 +28,7 @@ pub mod clamp;
 pub mod context;
 pub mod digest;
 pub mod limit;
+pub mod json;
 pub mod name;
 pub mod policy;
 pub mod redact;

@@ -1,0 +1,124 @@
+//! The key table: scratch that the caller lends for duplicate detection and key sorting.
+
+use core::cmp::Ordering;
+
+/// One entry of the caller's key table. Its content means nothing between two calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KeySlot {
+    /// A number by which two keys can be told apart quickly: a hash, or the first bytes.
+    pub(super) tag: u32,
+    /// The offset of the key's opening quote.
+    pub(super) at: u32,
+}
+
+/// How many [`KeySlot`]s suffice for `text`: the count of its colons. (A text may need fewer: colons inside strings count
+/// here, and the keys of an object are dropped when it ends.)
+#[must_use]
+pub fn key_capacity(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b':').count()
+}
+
+/// A 32-bit hash of a key's unescaped bytes. It only narrows the search: equal hashes lead to a comparison of the keys,
+/// and the cost of that is bounded whatever the keys are, so the hash need not withstand an adversary.
+pub(super) fn hash_plain(key: &[u8]) -> u32 {
+    let (words, rest) = key.as_chunks::<8>();
+    let mut state = key.len() as u64;
+    for word in words {
+        state = mix(state, u64::from_le_bytes(*word));
+    }
+    let mut last = 0;
+    for byte in rest {
+        last = last << 8 | u64::from(*byte);
+    }
+    fold(mix(state, last))
+}
+
+/// The same hash for bytes that arrive one by one; `len` is their number.
+pub(super) fn hash_bytes(len: usize, bytes: impl Iterator<Item = u8>) -> u32 {
+    let mut state = len as u64;
+    let (mut word, mut held) = (0_u64, 0);
+    for byte in bytes {
+        word = word << 8 | u64::from(byte);
+        held += 1;
+        if held == 8 {
+            state = mix(state, word.swap_bytes());
+            (word, held) = (0, 0);
+        }
+    }
+    fold(mix(state, word))
+}
+
+const fn mix(state: u64, word: u64) -> u64 {
+    (state.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+const fn fold(state: u64) -> u32 {
+    (state >> 32) as u32
+}
+
+/// Sorts `slots` in place. Heapsort beyond a few entries: at most about `2 n log2 n` comparisons whatever the order is, no
+/// allocation, and no panicking path (the library's sorts have one for orders that contradict themselves).
+pub(super) fn sort(slots: &mut [KeySlot], mut order: impl FnMut(&KeySlot, &KeySlot) -> Ordering) {
+    let len = slots.len();
+    if len <= 12 {
+        insertion_sort(slots, &mut order);
+        return;
+    }
+    for root in (0..len / 2).rev() {
+        sift_down(slots, root, &mut order);
+    }
+    for end in (1..len).rev() {
+        let Some(heap) = slots.get_mut(..=end) else {
+            return;
+        };
+        if let [first, .., last] = heap {
+            core::mem::swap(first, last);
+        }
+        let Some(heap) = slots.get_mut(..end) else {
+            return;
+        };
+        sift_down(heap, 0, &mut order);
+    }
+}
+
+fn insertion_sort(slots: &mut [KeySlot], order: &mut impl FnMut(&KeySlot, &KeySlot) -> Ordering) {
+    for end in 2..=slots.len() {
+        let Some([sorted @ .., last]) = slots.get_mut(..end) else {
+            return;
+        };
+        let moving = *last;
+        let mut hole = last;
+        for slot in sorted.iter_mut().rev() {
+            if order(slot, &moving).is_le() {
+                break;
+            }
+            *hole = *slot;
+            hole = slot;
+        }
+        *hole = moving;
+    }
+}
+
+fn sift_down(heap: &mut [KeySlot], mut root: usize, order: &mut impl FnMut(&KeySlot, &KeySlot) -> Ordering) {
+    let Some(moving) = heap.get(root).copied() else {
+        return;
+    };
+    loop {
+        let left = 2 * root + 1;
+        let (child, greater) = match (heap.get(left).copied(), heap.get(left + 1).copied()) {
+            (Some(l), Some(r)) if order(&l, &r).is_lt() => (left + 1, r),
+            (Some(l), _) => (left, l),
+            (None, _) => break,
+        };
+        if order(&moving, &greater).is_ge() {
+            break;
+        }
+        if let Some(slot) = heap.get_mut(root) {
+            *slot = greater;
+        }
+        root = child;
+    }
+    if let Some(slot) = heap.get_mut(root) {
+        *slot = moving;
+    }
+}

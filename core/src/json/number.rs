@@ -1,0 +1,174 @@
+//! Numbers, kept exactly or refused (invariant S4).
+
+use core::cmp::Ordering;
+use core::fmt;
+
+use super::decimal;
+
+/// A number of a JSON text.
+///
+/// A token without fraction and exponent is an integer and must fit `u64` or `i64`. Any other token is a decimal: it is
+/// kept as the `f64` whose shortest decimal notation is the token's value, and refused where there is none. `1.0` is
+/// `F64(1.0)`, not `U64(1)`: [`cmp_value`](Self::cmp_value) compares by value, `==` also by kind.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the three kinds are what the reader promises; a fourth breaks every reader of it"
+)]
+pub enum Number {
+    /// An integer from 0 to 2^64 - 1. `-0` is 0.
+    U64(u64),
+    /// An integer from -2^63 to -1, never another.
+    I64(i64),
+    /// A decimal: finite, never `-0.0`.
+    F64(f64),
+}
+
+/// Why a number that fits the grammar is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unfit {
+    OutOfRange,
+    Inexact,
+}
+
+/// The greatest integer up to which each `f64` without a fraction stands for itself alone: 2^53.
+const MAX_EXACT: u64 = 1 << 53;
+
+impl Number {
+    /// The number `value`; `None` when it is not finite.
+    #[must_use]
+    pub fn from_f64(value: f64) -> Option<Self> {
+        // Adding 0.0 makes 0.0 of -0.0 and changes nothing else.
+        value.is_finite().then_some(Self::F64(value + 0.0))
+    }
+
+    /// The value, if it is an integer from 0 to 2^64 - 1. A decimal without fraction (`1.0`) counts up to 2^53: beyond,
+    /// an `f64` does not stand for one integer alone.
+    #[must_use]
+    pub fn as_u64(self) -> Option<u64> {
+        self.as_i128().and_then(|value| u64::try_from(value).ok())
+    }
+
+    /// The value, if it is an integer from -2^63 to 2^63 - 1, with decimals as in [`as_u64`](Self::as_u64).
+    #[must_use]
+    pub fn as_i64(self) -> Option<i64> {
+        self.as_i128().and_then(|value| i64::try_from(value).ok())
+    }
+
+    /// The value, if it is an integer, with decimals as in [`as_u64`](Self::as_u64).
+    #[must_use]
+    pub fn as_i128(self) -> Option<i128> {
+        match self {
+            Self::U64(value) => Some(i128::from(value)),
+            Self::I64(value) => Some(i128::from(value)),
+            Self::F64(value) => {
+                let whole = value as i64;
+                (whole.unsigned_abs() <= MAX_EXACT && whole as f64 == value).then_some(i128::from(whole))
+            }
+        }
+    }
+
+    /// The value as `f64`, if it can be one exactly: a decimal always, an integer with at most 53 significant bits.
+    #[must_use]
+    pub fn as_f64(self) -> Option<f64> {
+        match self {
+            Self::U64(value) => fits_bits(value, 53).then_some(value as f64),
+            Self::I64(value) => fits_bits(value.unsigned_abs(), 53).then_some(value as f64),
+            Self::F64(value) => Some(value),
+        }
+    }
+
+    /// The value as `f32`, if it can be one exactly: an integer with at most 24 significant bits, or a decimal whose
+    /// notation is also the shortest notation of that `f32`.
+    #[must_use]
+    pub fn as_f32(self) -> Option<f32> {
+        match self {
+            Self::U64(value) => fits_bits(value, 24).then_some(value as f32),
+            Self::I64(value) => fits_bits(value.unsigned_abs(), 24).then_some(value as f32),
+            Self::F64(value) => {
+                let short = value as f32;
+                (f64::from(short) == value || decimal::same_notation(value, short)).then_some(short)
+            }
+        }
+    }
+
+    /// Whether the value has no fraction, as JSON Schema understands `integer`: `1.0` and `1e300` have none.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        match self {
+            Self::U64(_) | Self::I64(_) => true,
+            // From 2^53 on no f64 has a fraction.
+            Self::F64(value) => value.abs() >= MAX_EXACT as f64 || (value as i64) as f64 == value,
+        }
+    }
+
+    /// Compares two numbers by value, exactly and whatever their kinds: `1` equals `1.0`, 2^53 + 1 is greater than the
+    /// `f64` 2^53.
+    #[must_use]
+    pub fn cmp_value(self, other: Self) -> Ordering {
+        match (self, other) {
+            (Self::U64(a), Self::U64(b)) => a.cmp(&b),
+            (Self::I64(a), Self::I64(b)) => a.cmp(&b),
+            (Self::U64(_), Self::I64(_)) => Ordering::Greater,
+            (Self::I64(_), Self::U64(_)) => Ordering::Less,
+            // Both are finite, so they can be compared.
+            (Self::F64(a), Self::F64(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+            (Self::F64(a), Self::U64(b)) => cmp_integer(i128::from(b), a).reverse(),
+            (Self::F64(a), Self::I64(b)) => cmp_integer(i128::from(b), a).reverse(),
+            (Self::U64(a), Self::F64(b)) => cmp_integer(i128::from(a), b),
+            (Self::I64(a), Self::F64(b)) => cmp_integer(i128::from(a), b),
+        }
+    }
+
+    /// Reads a token that fits the grammar of RFC 8259.
+    pub(super) fn from_token(token: &[u8]) -> Result<Self, Unfit> {
+        let (negative, digits) = match token.split_first() {
+            Some((b'-', digits)) => (true, digits),
+            _ => (false, token),
+        };
+        let mut magnitude = 0_u64;
+        for byte in digits {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return decimal::read(negative, digits).map(Self::F64);
+            }
+            match magnitude.checked_mul(10).and_then(|m| m.checked_add(u64::from(digit))) {
+                Some(more) => magnitude = more,
+                // Too great for an integer; whether it is one, or a decimal with a long whole part, is not known yet.
+                None if digits.iter().all(u8::is_ascii_digit) => return Err(Unfit::OutOfRange),
+                None => return decimal::read(negative, digits).map(Self::F64),
+            }
+        }
+        match (negative, magnitude) {
+            (false, _) | (true, 0) => Ok(Self::U64(magnitude)),
+            (true, 1..=0x8000_0000_0000_0000) => Ok(Self::I64(0_i64.wrapping_sub_unsigned(magnitude))),
+            (true, _) => Err(Unfit::OutOfRange),
+        }
+    }
+}
+
+/// Whether `value` has at most `bits` bits from its first to its last one.
+const fn fits_bits(value: u64, bits: u32) -> bool {
+    value == 0 || 64 - value.leading_zeros() - value.trailing_zeros() <= bits
+}
+
+/// Compares an integer of at most 65 bits with a finite `f64`.
+fn cmp_integer(integer: i128, float: f64) -> Ordering {
+    // The cast drops the fraction and saturates far beyond 65 bits, so the whole part is exact wherever it matters.
+    let whole = float as i128;
+    integer.cmp(&whole).then_with(|| {
+        let fraction = float - whole as f64;
+        0.0.partial_cmp(&fraction).unwrap_or(Ordering::Equal)
+    })
+}
+
+/// The number as a JSON token; read again, it is the same number of the same kind.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::U64(value) => value.fmt(f),
+            Self::I64(value) => value.fmt(f),
+            Self::F64(value) => f.write_str(ryu::Buffer::new().format_finite(*value)),
+        }
+    }
+}
