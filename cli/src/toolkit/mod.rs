@@ -10,6 +10,7 @@
 //! | `time.now` | [`time::definition`] | [`time::now`] |
 //! | `fs.list` | [`fs::list::definition`] | [`fs::list()`] |
 //! | `fs.read` | [`fs::read::definition`] | [`fs::read()`] |
+//! | `fs.search` | [`fs::search::definition`] | [`fs::search()`] |
 //!
 //! Arguments arrive checked against the schema and clamped, but a body trusts neither: it bounds again what could cost
 //! memory or time (invariant X6), so that a mistake in a registration is no hole.

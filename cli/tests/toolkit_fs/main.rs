@@ -9,3 +9,4 @@ mod confined;
 mod list;
 mod place;
 mod read;
+mod search;

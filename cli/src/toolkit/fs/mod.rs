@@ -9,9 +9,11 @@ pub mod list;
 pub mod path;
 pub mod read;
 pub mod root;
+pub mod search;
 mod walk;
 
 pub use list::{ListArgs, list};
 pub use path::RelPath;
 pub use read::{Encoding, ReadArgs, read};
 pub use root::Root;
+pub use search::{SearchArgs, search};
