@@ -9,7 +9,7 @@ use super::error::{Fault, ToolError};
 
 /// When one call has to stop: at a point of an injected clock, or as soon as its caller is gone.
 ///
-/// Long work asks [`Deadline::check`] again and again, at least once for each 64 KiB or directory entry, and stops
+/// Long work asks [`Deadline::check`] again and again, at least once for each file, directory entry or 64 KiB, and stops
 /// with what it returns.
 #[derive(Clone, Copy)]
 pub struct Deadline<'a> {

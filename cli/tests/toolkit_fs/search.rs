@@ -251,7 +251,7 @@ fn x2_a_search_stops_at_the_deadline() {
     let error = search(&place.root, &args(json!({"pattern": "TODO"})), deadline).unwrap_err();
     assert_eq!(error.fault, Fault::TimedOut);
     // In the middle of a file, too.
-    place.file("src/long", "line\n".repeat(10_000));
+    place.file("src/long", "line\n".repeat(200_000));
     let deadline = Deadline::within(&clock, Duration::from_secs(20));
     let slow = args(json!({"pattern": "nothing.like.it", "regex": true, "path": "src/long"}));
     assert_eq!(

@@ -99,7 +99,7 @@ const fn default_max() -> u32 {
 /// - `truncated`: whether there is, or may be, more; then `truncated_by` says which bound was met: `max`, `files`,
 ///   `bytes`, `entries` or `line_length` (see below).
 ///
-/// Of a line longer than 64 KiB, a regular expression sees the first 64 KiB only.
+/// Of a line longer than 32 KiB, a regular expression sees the first 32 KiB only.
 ///
 /// # Errors
 ///
