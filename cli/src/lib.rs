@@ -1,4 +1,5 @@
 //! What the `callgate` command is made of, as a library so that it can be tested without starting a process.
 #![forbid(unsafe_code)]
 
+pub mod config;
 pub mod toolkit;

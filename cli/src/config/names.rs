@@ -1,0 +1,160 @@
+//! The names that a configuration may refer to. A rule about a tool that doesn't exist would never match, so a name written
+//! wrong in a deny rule would leave the file less strict than it reads (case O1): such a name is refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callgate_core::name::{check_label, check_tool_name};
+
+use super::channel::{self, Channel};
+use super::decode::{Entry, nearest};
+use super::exec::ExecTool;
+use super::problem::quoted;
+use super::toolkit::Toolkit;
+
+/// The channels and tools that one configuration knows.
+#[derive(Debug)]
+pub(super) struct Names {
+    channels: BTreeSet<String>,
+    tools: BTreeSet<String>,
+}
+
+impl Names {
+    pub(super) fn new(channels: &BTreeMap<String, Channel>, exec: &[ExecTool]) -> Self {
+        let builtin_channels = channel::BUILTIN.iter().map(|(name, _)| (*name).to_owned());
+        // Tools of a toolkit that is left out count as known: leaving it out should not break the rules about it.
+        let builtin_tools = Toolkit::ALL
+            .into_iter()
+            .flat_map(|kit| kit.tools().iter().map(|name| (*name).to_owned()));
+        Self {
+            channels: channels.keys().cloned().chain(builtin_channels).collect(),
+            tools: exec
+                .iter()
+                .map(|tool| tool.name.clone())
+                .chain(builtin_tools)
+                .collect(),
+        }
+    }
+
+    /// A channel that is built in or stated by the file.
+    pub(super) fn channel(&self, entry: &Entry<'_>) -> Option<String> {
+        let name = entry.name(check_label)?;
+        self.known_channel(&name, |message, help| {
+            entry.report_with(message, Some(help));
+        })
+        .then_some(name)
+    }
+
+    pub(super) fn known_channel(&self, name: &str, report: impl FnOnce(String, String)) -> bool {
+        let known = self.channels.contains(name);
+        if !known {
+            let near = nearest(name, self.channels.iter().map(String::as_str));
+            let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+            let message = format!("no channel {} is built in or stated here", quoted(name));
+            report(
+                message,
+                format!("{near}A new channel is stated as [channels.{name}]"),
+            );
+        }
+        known
+    }
+
+    /// A pattern of tools: a name, or a prefix and `*`.
+    pub(super) fn pattern(&self, entry: &Entry<'_>) -> Option<ToolPattern> {
+        let text = entry.text()?;
+        let Some(prefix) = text.strip_suffix('*') else {
+            let name = entry.name(check_tool_name)?;
+            return self
+                .known_tool(&name, |message, help| entry.report_with(message, help))
+                .then_some(ToolPattern::Exact(name));
+        };
+        // `fs*` would also take in `fsck`, which nobody means; `*` alone is written by leaving the key out.
+        if !prefix.ends_with('.') || check_tool_name(prefix).is_err() {
+            let message = format!(
+                "{} is not a tool's name or a prefix that ends in `.*`",
+                quoted(text)
+            );
+            entry.report_with(
+                message,
+                Some("for example \"fs.*\"; for every tool leave the key out".into()),
+            );
+            return None;
+        }
+        if !self.tools.iter().any(|tool| tool.starts_with(prefix)) {
+            let near = self.suggest_tool(prefix);
+            entry.report_with(
+                format!(
+                    "no tool here has a name that starts with {}",
+                    quoted(prefix)
+                ),
+                near,
+            );
+            return None;
+        }
+        Some(ToolPattern::Prefix(prefix.to_owned()))
+    }
+
+    pub(super) fn known_tool(
+        &self,
+        name: &str,
+        report: impl FnOnce(String, Option<String>),
+    ) -> bool {
+        let known = self.tools.contains(name);
+        if !known {
+            report(
+                format!("there is no tool {}", quoted(name)),
+                self.suggest_tool(name),
+            );
+        }
+        known
+    }
+
+    fn suggest_tool(&self, name: &str) -> Option<String> {
+        let near = nearest(name, self.tools.iter().map(String::as_str));
+        let known = || {
+            self.tools
+                .iter()
+                .take(20)
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        Some(near.map_or_else(
+            || format!("the tools here are: {}", known()),
+            |near| format!("did you mean \"{near}\"?"),
+        ))
+    }
+}
+
+/// Which tools a rule is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "whoever applies a rule must decide for each kind of pattern"
+)]
+pub enum ToolPattern {
+    /// The tool with exactly this name.
+    Exact(String),
+    /// Every tool whose name starts with this text, which ends in a dot.
+    Prefix(String),
+}
+
+impl ToolPattern {
+    /// Whether the pattern takes in the tool `name`. Byte-exact (invariant S3).
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Exact(exact) => exact == name,
+            Self::Prefix(prefix) => name.starts_with(prefix.as_str()),
+        }
+    }
+}
+
+/// As it is written in the file: `fs.read`, `fs.*`.
+impl std::fmt::Display for ToolPattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exact(name) => f.write_str(name),
+            Self::Prefix(prefix) => write!(f, "{prefix}*"),
+        }
+    }
+}
