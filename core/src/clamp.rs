@@ -1,4 +1,13 @@
-//! Clamps: bounds that a value is brought into.
+//! Clamps: bounds that a value is brought into, and the record that it was.
+
+use core::cmp::Ordering;
+use core::fmt;
+
+use crate::args::{Args, Edit, Edits, Replacement};
+use crate::fields::{FieldFault, Matcher, Trail};
+use crate::json::{Event, Number, Text};
+use crate::schema::number;
+use crate::tool::FieldRule;
 
 /// A bound of a clamp.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -11,6 +20,13 @@ pub enum Bound {
 }
 
 /// Bounds that a value of the fitting type is brought into (invariants K1 to K3).
+///
+/// ```
+/// use callgate_core::clamp::Clamp;
+/// const PAGE: Clamp = Clamp::range(1, 100);
+/// assert_eq!(PAGE.check(), Ok(()));
+/// assert!(Clamp::range(100, 1).check().is_err());
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Clamp {
     /// The least number.
@@ -19,4 +35,496 @@ pub struct Clamp {
     pub max: Option<Bound>,
     /// The most characters (Unicode code points) of a string; the rest is cut off.
     pub max_length: Option<u32>,
+}
+
+/// Why a clamp can't be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ClampFault {
+    /// It has no bound.
+    Idle,
+    /// A bound is no finite number.
+    NotFinite,
+    /// The least number is greater than the greatest one.
+    Empty,
+}
+
+impl fmt::Display for ClampFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idle => "the clamp has no bound; give it `min`, `max` or `max_length`",
+            Self::NotFinite => "a bound of the clamp is not finite; leave the bound out instead",
+            Self::Empty => "the clamp's min is above its max; check whether they are swapped",
+        })
+    }
+}
+
+impl core::error::Error for ClampFault {}
+
+/// Why the clamps of a call could not be applied. The call is refused (invariant F5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ClampError {
+    /// More than [`crate::args::MAX_CLAMPS`] values are out of bounds.
+    TooMany,
+    /// The rules that name one value leave no room, or could not have been registered.
+    Unusable,
+}
+
+impl fmt::Display for ClampError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => {
+                write!(
+                    f,
+                    "More than {} values are out of bounds; bring them into their bounds",
+                    crate::args::MAX_CLAMPS
+                )
+            }
+            Self::Unusable => f.write_str("The tool's clamps can't be applied; its `fields::check` says why"),
+        }
+    }
+}
+
+impl core::error::Error for ClampError {}
+
+impl Clamp {
+    /// Numbers from `min` to `max`.
+    #[must_use]
+    pub const fn range(min: i64, max: i64) -> Self {
+        Self { min: Some(Bound::Integer(min)), max: Some(Bound::Integer(max)), max_length: None }
+    }
+
+    /// Numbers up to `max`.
+    #[must_use]
+    pub const fn max(max: i64) -> Self {
+        Self { min: None, max: Some(Bound::Integer(max)), max_length: None }
+    }
+
+    /// Numbers from `min` on.
+    #[must_use]
+    pub const fn min(min: i64) -> Self {
+        Self { min: Some(Bound::Integer(min)), max: None, max_length: None }
+    }
+
+    /// Texts of at most so many characters (Unicode code points).
+    #[must_use]
+    pub const fn max_length(chars: u32) -> Self {
+        Self { min: None, max: None, max_length: Some(chars) }
+    }
+
+    /// Whether the clamp can be used. [`crate::fields::check`] asks this for each rule of a tool.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub const fn check(&self) -> Result<(), ClampFault> {
+        if self.min.is_none() && self.max.is_none() && self.max_length.is_none() {
+            return Err(ClampFault::Idle);
+        }
+        let (min, max) = (value_of(self.min), value_of(self.max));
+        if let Some(min) = min
+            && !number::is_finite(min)
+        {
+            return Err(ClampFault::NotFinite);
+        }
+        if let Some(max) = max
+            && !number::is_finite(max)
+        {
+            return Err(ClampFault::NotFinite);
+        }
+        match (min, max) {
+            (Some(min), Some(max)) if number::compare(min, max).is_gt() => Err(ClampFault::Empty),
+            _ => Ok(()),
+        }
+    }
+}
+
+const fn value_of(bound: Option<Bound>) -> Option<Number> {
+    match bound {
+        Some(Bound::Integer(value)) => Some(number::from_i64(value)),
+        Some(Bound::Float(value)) => Some(number::canonical(Number::F64(value))),
+        None => None,
+    }
+}
+
+/// Finds the values out of bounds, and puts what to replace them by into `edits`, which is emptied first.
+///
+/// A value is concerned when a rule with a clamp names it and it is of the fitting type: numbers for `min` and `max`, texts
+/// for `max_length`; others stay as they are. A number without a fraction stays one where the bounds hold any: bounds in
+/// floating point are rounded inwards. Several rules for one value all hold. Apply it to arguments as they were read:
+/// what they then look like is `args.with_edits(..)`, to which applying it again changes nothing (invariant K2).
+///
+/// # Errors
+/// [`ClampError`]: the call must be refused.
+pub fn apply(args: Args<'_>, rules: &[FieldRule<'_>], edits: &mut Edits) -> Result<(), ClampError> {
+    edits.clear();
+    if rules.iter().all(|rule| rule.clamp.is_none()) {
+        return Ok(());
+    }
+    let mut matcher = Matcher::new(rules).map_err(|_: FieldFault| ClampError::Unusable)?;
+    for (at, event) in args.events() {
+        let matches = matcher.step(&event);
+        if matches.is_empty() {
+            continue;
+        }
+        let clamps = || matches.iter().filter_map(|rule| rule.clamp);
+        let to = match event {
+            Event::Number(value) => Range::of(clamps())?.replace(value)?.map(Replacement::Number),
+            Event::String(text) => cut(text, clamps()),
+            _ => None,
+        };
+        if let Some(to) = to {
+            edits.push(Edit { at, to }).map_err(|_| ClampError::TooMany)?;
+        }
+    }
+    Ok(())
+}
+
+/// What several clamps leave room for, together.
+#[derive(Clone, Copy, Default)]
+struct Range {
+    min: Option<Number>,
+    max: Option<Number>,
+}
+
+impl Range {
+    fn of(clamps: impl Iterator<Item = Clamp>) -> Result<Self, ClampError> {
+        let mut range = Self::default();
+        for clamp in clamps {
+            for bound in [value_of(clamp.min), value_of(clamp.max)].into_iter().flatten() {
+                if !number::is_finite(bound) {
+                    return Err(ClampError::Unusable);
+                }
+            }
+            range.min = tighter(range.min, value_of(clamp.min), Ordering::Greater);
+            range.max = tighter(range.max, value_of(clamp.max), Ordering::Less);
+        }
+        if range.is_empty() { Err(ClampError::Unusable) } else { Ok(range) }
+    }
+
+    fn is_empty(self) -> bool {
+        matches!((self.min, self.max), (Some(min), Some(max)) if number::compare(min, max).is_gt())
+    }
+
+    /// The number to replace `value` by; none when it is within the range.
+    fn replace(self, value: Number) -> Result<Option<Number>, ClampError> {
+        let whole = Self { min: self.min.map(number::ceil), max: self.max.map(number::floor) };
+        let range = if number::is_integral(value) && !whole.is_empty() { whole } else { self };
+        let nearest = match range {
+            Self { min: Some(min), .. } if number::compare(value, min).is_lt() => min,
+            Self { max: Some(max), .. } if number::compare(value, max).is_gt() => max,
+            _ => return Ok(None),
+        };
+        Ok(Some(nearest))
+    }
+}
+
+/// The one of two bounds that is on the side `side` of the other.
+fn tighter(a: Option<Number>, b: Option<Number>, side: Ordering) -> Option<Number> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if number::compare(b, a) == side { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// How to cut the text; none when it is short enough.
+fn cut(text: Text<'_>, clamps: impl Iterator<Item = Clamp>) -> Option<Replacement> {
+    let chars = clamps.filter_map(|clamp| clamp.max_length).min()?;
+    let more = text.chars().nth(usize::try_from(chars).ok()?).is_some();
+    more.then_some(Replacement::Cut { chars })
+}
+
+/// One clamp that was applied, for people and for the record (invariant K3). `Display` writes `max: 5000 -> 100`.
+#[derive(Clone, Copy)]
+pub struct Change<'c> {
+    /// The field, as a path such as `filter.limit` or `rows[3].price`.
+    pub field: &'c dyn fmt::Display,
+    /// What was sent.
+    pub from: Measure,
+    /// What stands there now.
+    pub to: Measure,
+}
+
+/// As much of a clamped value as the clamp is about.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Measure {
+    /// A number.
+    Number(Number),
+    /// The length of a text, in Unicode code points.
+    Chars(u64),
+    /// What a rule marks as secret, and so nobody is told.
+    Secret,
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(value) => write!(f, "{value}"),
+            Self::Chars(chars) => write!(f, "{chars} characters"),
+            Self::Secret => f.write_str("(secret)"),
+        }
+    }
+}
+
+impl fmt::Display for Change<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} -> {}", self.field, self.from, self.to)
+    }
+}
+
+impl fmt::Debug for Change<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Change({self})")
+    }
+}
+
+/// Tells of each clamp that `args` carries, in the order of the text. `rules` are the tool's; what they mark as secret, and
+/// what is within it, is not shown. Where the rules can't be used, nothing is.
+pub fn changes(args: Args<'_>, rules: &[FieldRule<'_>], report: &mut dyn FnMut(Change<'_>)) {
+    let mut clamps = args.clamps();
+    let Some(mut next) = clamps.next() else { return };
+    let mut matcher = Matcher::new(rules).ok();
+    let mut trail = Trail::default();
+    // How many containers are open within a secret one, itself counted.
+    let mut hidden = 0u32;
+    for (at, event) in args.events() {
+        trail.step(&event);
+        let secret = matcher.as_mut().is_none_or(|matcher| matcher.step(&event).secret());
+        match event {
+            Event::StartArray | Event::StartObject if secret || hidden > 0 => hidden = hidden.saturating_add(1),
+            Event::EndArray | Event::EndObject => hidden = hidden.saturating_sub(1),
+            _ => {}
+        }
+        if at != next.at {
+            continue;
+        }
+        let measure = |event| if secret || hidden > 0 { Measure::Secret } else { Measure::of(event) };
+        report(Change { field: &trail, from: measure(next.from), to: measure(next.to) });
+        match clamps.next() {
+            Some(clamp) => next = clamp,
+            None => return,
+        }
+    }
+}
+
+impl Measure {
+    fn of(event: Event<'_>) -> Self {
+        match event {
+            Event::Number(value) => Self::Number(value),
+            Event::String(text) => Self::Chars(text.char_count() as u64),
+            // Nothing else is clamped.
+            _ => Self::Secret,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::MAX_CLAMPS;
+    use crate::json::{KeySlot, Limits};
+    use crate::schema::{Property, Schema};
+    use proptest::prelude::*;
+    use std::format;
+    use std::string::{String, ToString};
+    use std::vec;
+    use std::vec::Vec;
+
+    /// Gives `text` with the clamps of `rules` to `look`.
+    fn clamped<T>(text: &str, rules: &[FieldRule<'_>], look: impl FnOnce(Args<'_>) -> T) -> Result<T, ClampError> {
+        let mut keys = vec![KeySlot::default(); text.len()];
+        let args = Args::read(text.as_bytes(), &mut keys, &Limits::DEFAULT).unwrap();
+        let mut edits = Edits::new();
+        apply(args, rules, &mut edits)?;
+        Ok(look(args.with_edits(&edits)))
+    }
+
+    fn json(args: Args<'_>) -> String {
+        let mut text = String::new();
+        args.write_json(&mut text).unwrap();
+        text
+    }
+
+    #[track_caller]
+    fn assert_clamped(clamp: Clamp, from: &str, to: &str) {
+        let rules = [FieldRule::clamp("/a", clamp)];
+        assert_eq!(clamped(&format!(r#"{{"a":{from}}}"#), &rules, json).unwrap(), format!(r#"{{"a":{to}}}"#));
+    }
+
+    #[test]
+    fn numbers_are_brought_into_bounds() {
+        for (from, to) in [
+            ("5000", "100"),
+            ("0", "1"),
+            ("-7", "1"),
+            ("1", "1"),
+            ("100.0", "100.0"),
+            ("1e3", "100"),
+            ("0.5", "1"),
+            ("50.5", "50.5"),
+            ("100.5", "100"),
+        ] {
+            assert_clamped(Clamp::range(1, 100), from, to);
+        }
+        assert_clamped(Clamp::max(5), "-99", "-99");
+        assert_clamped(Clamp::min(-5), "18446744073709551615", "18446744073709551615");
+        assert_clamped(Clamp::max(9_007_199_254_740_992), "9007199254740993", "9007199254740992");
+    }
+
+    /// An integer stays one: bounds are rounded inwards, as long as they hold an integer.
+    #[test]
+    fn k2_an_integer_stays_an_integer_within_the_range() {
+        let between = |min, max| Clamp { min: Some(Bound::Float(min)), max: Some(Bound::Float(max)), max_length: None };
+        assert_clamped(between(0.5, 9.5), "0", "1");
+        assert_clamped(between(0.5, 9.5), "12", "9");
+        assert_clamped(between(0.5, 9.5), "12.0", "9");
+        assert_clamped(between(0.5, 9.5), "12.25", "9.5");
+        assert_clamped(between(-9.5, -0.5), "0", "-1");
+        assert_clamped(between(0.2, 0.8), "7", "0.8");
+        assert_clamped(between(-0.0, 0.5), "-3", "0");
+        assert_clamped(between(-1e300, 1e300), "7", "7");
+    }
+
+    #[test]
+    fn texts_are_cut_by_code_points() {
+        assert_clamped(Clamp::max_length(2), "\"abc\"", "\"ab\"");
+        assert_clamped(Clamp::max_length(3), "\"abc\"", "\"abc\"");
+        assert_clamped(Clamp::max_length(1), "\"\u{1f600}x\"", "\"\u{1f600}\"");
+        assert_clamped(Clamp::max_length(2), r#""\u0061\ud83d\ude00z""#, "\"a\u{1f600}\"");
+        assert_clamped(Clamp::max_length(0), "\"abc\"", "\"\"");
+    }
+
+    /// V2: what is of another type is left alone, and so is refused by the schema or by nothing.
+    #[test]
+    fn values_of_other_types_stay() {
+        let both = Clamp { max_length: Some(1), ..Clamp::range(1, 2) };
+        for value in ["null", "true", "[9]", "{\"a\":9}"] {
+            assert_clamped(both, value, value);
+        }
+        assert_clamped(Clamp::range(1, 2), "\"NaN\"", "\"NaN\"");
+        assert_clamped(Clamp::max_length(1), "99", "99");
+    }
+
+    #[test]
+    fn k3_each_clamp_is_told_with_its_field() {
+        let rules = [
+            FieldRule::clamp("/rows/*/n", Clamp::max(5)),
+            FieldRule::clamp("/note", Clamp::max_length(3)),
+            FieldRule::clamp("/pin", Clamp::max(9)),
+            FieldRule::secret("/pin"),
+            FieldRule::clamp("/box/pin", Clamp::max(9)),
+            FieldRule::secret("/box"),
+        ];
+        let text = r#"{"rows":[{"n":1},{"n":6},{"n":7}],"note":"abcdef","pin":4711,"box":{"pin":4711},"n":9}"#;
+        let told = clamped(text, &rules, |args| {
+            let mut told = Vec::new();
+            changes(args, &rules, &mut |change| told.push(change.to_string()));
+            told
+        });
+        assert_eq!(
+            told.unwrap(),
+            [
+                "rows[1].n: 6 -> 5",
+                "rows[2].n: 7 -> 5",
+                "note: 6 characters -> 3 characters",
+                "pin: (secret) -> (secret)",
+                "box.pin: (secret) -> (secret)",
+            ]
+        );
+    }
+
+    #[test]
+    fn f5_more_clamps_than_there_is_room_for_are_refused() {
+        let rules = [FieldRule::clamp("/a/*", Clamp::max(5))];
+        let list = |count| format!(r#"{{"a":[{}]}}"#, vec!["6"; count].join(","));
+        assert!(clamped(&list(MAX_CLAMPS), &rules, json).is_ok());
+        assert_eq!(clamped(&list(MAX_CLAMPS + 1), &rules, json), Err(ClampError::TooMany));
+    }
+
+    /// Rules that contradict each other can't both be kept, so the call is refused.
+    #[test]
+    fn f5_clamps_that_leave_no_room_are_refused() {
+        let rules = [FieldRule::clamp("/*", Clamp::max(5)), FieldRule::clamp("/a", Clamp::min(6))];
+        assert_eq!(clamped(r#"{"a":1}"#, &rules, json), Err(ClampError::Unusable));
+        assert_eq!(clamped(r#"{"b":9}"#, &rules, json).unwrap(), r#"{"b":5}"#);
+        let nan = Clamp { min: Some(Bound::Float(f64::NAN)), ..Clamp::max(1) };
+        assert_eq!(nan.check(), Err(ClampFault::NotFinite));
+        assert_eq!(clamped(r#"{"a":1}"#, &[FieldRule::clamp("/a", nan)], json), Err(ClampError::Unusable));
+        let many = [FieldRule::clamp("/a", Clamp::max(5)); 65];
+        assert_eq!(clamped(r#"{"a":1}"#, &many, json), Err(ClampError::Unusable));
+    }
+
+    fn any_bound() -> impl Strategy<Value = Bound> {
+        prop_oneof![
+            (-20i64..20).prop_map(Bound::Integer),
+            any::<i64>().prop_map(Bound::Integer),
+            (-80i64..80).prop_map(|quarter| Bound::Float(quarter as f64 / 4.0)),
+            proptest::num::f64::NORMAL.prop_map(Bound::Float),
+        ]
+    }
+
+    fn any_clamp() -> impl Strategy<Value = Clamp> {
+        let clamp =
+            (proptest::option::of(any_bound()), proptest::option::of(any_bound()), proptest::option::of(0u32..6));
+        clamp
+            .prop_map(|(min, max, max_length)| Clamp { min, max, max_length })
+            .prop_filter("a clamp that can be registered", |clamp| clamp.check().is_ok())
+    }
+
+    fn any_scalar() -> impl Strategy<Value = String> {
+        prop_oneof![
+            (-25i64..25).prop_map(|n| n.to_string()),
+            any::<i64>().prop_map(|n| n.to_string()),
+            any::<u64>().prop_map(|n| n.to_string()),
+            (-90i64..90).prop_map(|quarter| format!("{:?}", quarter as f64 / 4.0)),
+            proptest::num::f64::NORMAL.prop_map(|f| format!("{f:e}")).prop_filter("readable", |text| text.len() < 60),
+            "\\PC{0,8}".prop_map(|text| serde_json::Value::from(text).to_string()),
+            Just("null".to_string()),
+            Just("[1]".to_string()),
+        ]
+    }
+
+    proptest! {
+        /// K2: clamped twice is clamped once, and every number and text is within its bounds. K1: with the same bounds in
+        /// the schema the result satisfies it.
+        #[test]
+        fn k1_k2_clamping_is_idempotent_and_stays_in_range(clamp in any_clamp(), values in proptest::collection::vec(any_scalar(), 0..8)) {
+            let text = format!(r#"{{"a":[{}]}}"#, values.join(","));
+            let rules = [FieldRule::clamp("/a/*", clamp)];
+            let mut item = Schema::any();
+            if let Some(min) = value_of(clamp.min) {
+                item = item.lower(min, false);
+            }
+            if let Some(max) = value_of(clamp.max) {
+                item = item.upper(max, false);
+            }
+            if let Some(chars) = clamp.max_length {
+                item = item.max_length(chars);
+            }
+            let list = [Property::required("a", Schema::array(&item))];
+            let schema = Schema::object(&list);
+            clamped(&text, &rules, |args| {
+                assert!(schema.accepts(args), "{clamp:?} {text} {}", json(args));
+                let mut again = Edits::new();
+                apply(args, &rules, &mut again).unwrap();
+                assert!(again.is_empty(), "{clamp:?} {text}");
+                // Read anew, the clamped text is the same.
+                let twice = clamped(&json(args), &rules, json).unwrap();
+                assert_eq!(twice, json(args));
+            }).unwrap();
+        }
+
+        /// K1: a schema that asks for integers gets integers, whatever the bounds are, when they hold any.
+        #[test]
+        fn k1_integers_stay_integers(clamp in any_clamp(), value in any::<i64>()) {
+            let rules = [FieldRule::clamp("/a", clamp)];
+            let whole = Range::of([clamp].into_iter()).unwrap();
+            prop_assume!(!Range { min: whole.min.map(number::ceil), max: whole.max.map(number::floor) }.is_empty());
+            let properties = [Property::required("a", Schema::integer().with_any_size())];
+            clamped(&format!(r#"{{"a":{value}}}"#), &rules, |args| {
+                assert!(Schema::object(&properties).accepts(args), "{}", json(args));
+            }).unwrap();
+        }
+    }
 }

@@ -8,7 +8,7 @@
 //!
 //! - [`json`]: the one strict reader of arguments; [`args`]: read arguments with their clamps; [`digest`]: what binds an
 //!   approval to exactly one call.
-//! - [`tool`], [`schema`], [`clamp`]: what a tool says of itself, and what is checked of its arguments.
+//! - [`tool`], [`schema`], [`clamp`], [`fields`]: what a tool says of itself, and what is checked of its arguments.
 //! - [`context`]: who asks, through which channel, in which mode.
 //! - [`policy`], [`limit`], [`confirm`], [`intercept`]: the decisions, as pure functions over values.
 //! - [`redact`], [`audit`]: what may be written down, and the record itself.
@@ -27,10 +27,13 @@ pub mod call;
 pub mod clamp;
 pub mod context;
 pub mod digest;
+pub mod fields;
 pub mod json;
 pub mod limit;
 pub mod name;
+pub mod nearest;
 pub mod policy;
 pub mod redact;
+pub mod schema;
 pub mod time;
 pub mod tool;

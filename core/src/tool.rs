@@ -33,7 +33,7 @@ pub enum ConfirmBy<'a> {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FieldRule<'a> {
     /// Where the field is: a JSON Pointer (RFC 6901) from the arguments' root, in which a segment `*` stands for every
-    /// item of an array. `/max`, `/filter/limit`, `/rows/*/price`.
+    /// item of an array and every member of an object. `/max`, `/filter/limit`, `/rows/*/price`.
     pub path: &'a str,
     /// The bounds that a value of the fitting type is brought into.
     pub clamp: Option<Clamp>,

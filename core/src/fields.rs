@@ -1,0 +1,553 @@
+//! Fields: which rules concern the value that is being read, and how a field is called in a message.
+//!
+//! A [`Matcher`] walks along with the events of some arguments and tells which [`FieldRule`]s name the value that just
+//! started; a [`Trail`] walks along and says where that value is. Both have fixed room: [`MAX_RULES`] rules, of
+//! [`MAX_SEGMENTS`] segments each.
+
+use core::fmt;
+
+use crate::clamp::ClampFault;
+use crate::json::write::must_escape;
+use crate::json::{Event, Text};
+use crate::tool::FieldRule;
+
+/// The most rules that one tool may have for its fields.
+pub const MAX_RULES: usize = 64;
+/// The most segments that the path of a rule may have, and that a [`Trail`] shows.
+pub const MAX_SEGMENTS: usize = 32;
+
+/// The most characters of a name that a message shows.
+const SHOWN_NAME: usize = 64;
+
+/// What is wrong with a [`FieldRule`]. `Display` says how to mend it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum FieldFault {
+    /// There are more than [`MAX_RULES`] rules.
+    TooMany,
+    /// The path does not start with `/`.
+    NoSlash,
+    /// The path has a `~` that is neither `~0` nor `~1`.
+    Tilde,
+    /// The path has more than [`MAX_SEGMENTS`] segments.
+    TooDeep,
+    /// The rule does nothing.
+    Idle,
+    /// The clamp concerns the root, which is an object.
+    ClampedRoot,
+    /// Two clamps have the same path.
+    Duplicate,
+    /// The clamp can't be used.
+    Clamp(ClampFault),
+}
+
+impl fmt::Display for FieldFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => {
+                write!(f, "there are more than {MAX_RULES} rules for fields; name a container instead of each field")
+            }
+            Self::NoSlash => {
+                f.write_str("the path must be a JSON Pointer such as `/filter/limit`, which starts with `/`")
+            }
+            Self::Tilde => f.write_str("in a JSON Pointer `~` is written `~0`, and a `/` within a name `~1`"),
+            Self::TooDeep => write!(f, "the path has more than {MAX_SEGMENTS} segments"),
+            Self::Idle => f.write_str("the rule does nothing; give it a clamp, or mark the field as secret"),
+            Self::ClampedRoot => {
+                f.write_str("a clamp needs the path of a field; the empty path is the object of all arguments")
+            }
+            Self::Duplicate => f.write_str("two clamps have this path; merge them into one"),
+            Self::Clamp(fault) => write!(f, "{fault}"),
+        }
+    }
+}
+
+impl core::error::Error for FieldFault {}
+
+impl FieldRule<'_> {
+    /// Whether the rule can be used. Hosts ask when a tool is registered; [`check`] asks for all rules of one.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn check(&self) -> Result<(), FieldFault> {
+        if !(self.path.is_empty() || self.path.starts_with('/')) {
+            return Err(FieldFault::NoSlash);
+        }
+        if self.path.split('~').skip(1).any(|rest| !rest.starts_with(['0', '1'])) {
+            return Err(FieldFault::Tilde);
+        }
+        if segments(self.path) > MAX_SEGMENTS {
+            return Err(FieldFault::TooDeep);
+        }
+        match &self.clamp {
+            None if !self.secret => Err(FieldFault::Idle),
+            None => Ok(()),
+            Some(_) if self.path.is_empty() => Err(FieldFault::ClampedRoot),
+            Some(clamp) => clamp.check().map_err(FieldFault::Clamp),
+        }
+    }
+}
+
+/// Whether a tool's rules can be used.
+///
+/// # Errors
+/// The position of the first faulty rule, and its fault.
+pub fn check(rules: &[FieldRule<'_>]) -> Result<(), (usize, FieldFault)> {
+    let mut rest = rules;
+    let mut position = 0usize;
+    while let Some((rule, others)) = rest.split_first() {
+        rule.check().map_err(|fault| (position, fault))?;
+        let twin = |other: &FieldRule<'_>| other.clamp.is_some() && other.path == rule.path;
+        if rule.clamp.is_some() && others.iter().any(twin) {
+            return Err((position, FieldFault::Duplicate));
+        }
+        if position >= MAX_RULES {
+            return Err((position, FieldFault::TooMany));
+        }
+        rest = others;
+        position = position.saturating_add(1);
+    }
+    Ok(())
+}
+
+/// Tells, event by event, which rules name the value that starts. Give it every event of the arguments, in order.
+///
+/// A segment `*` stands for every item of an array and for every member of an object.
+#[derive(Clone, Debug)]
+pub struct Matcher<'r> {
+    rules: &'r [FieldRule<'r>],
+    /// One level for each open container, the root's first.
+    levels: [Level; MAX_SEGMENTS],
+    /// How many containers are open.
+    depth: usize,
+    /// The rules that lead on to the member whose key was read last.
+    member: Set,
+}
+
+/// Rules as bits, the first rule's lowest.
+type Set = u64;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// The rules that lead into this container.
+    leading: Set,
+    /// The item that comes next, in an array.
+    item: Option<u32>,
+}
+
+impl<'r> Matcher<'r> {
+    /// A matcher before the first event.
+    ///
+    /// # Errors
+    /// [`FieldFault::TooMany`] for more than [`MAX_RULES`] rules, which [`check`] refuses when a tool is registered.
+    pub fn new(rules: &'r [FieldRule<'r>]) -> Result<Self, FieldFault> {
+        if rules.len() > MAX_RULES {
+            return Err(FieldFault::TooMany);
+        }
+        Ok(Self { rules, levels: [Level::default(); MAX_SEGMENTS], depth: 0, member: 0 })
+    }
+
+    /// Takes the next event. When a value starts with it, gives the rules that name this value; else none.
+    pub fn step(&mut self, event: &Event<'_>) -> Matches<'r> {
+        let found = match event {
+            Event::Key(key) => {
+                self.member = match self.top() {
+                    Some(level) => {
+                        let leading = level.leading;
+                        self.retain(leading, |segment| names_member(segment, *key))
+                    }
+                    None => 0,
+                };
+                0
+            }
+            Event::EndArray | Event::EndObject => {
+                self.depth = self.depth.saturating_sub(1);
+                0
+            }
+            value => {
+                let leading = self.leading();
+                let found = self.ending(leading);
+                let item = match value {
+                    Event::StartArray => Some(0),
+                    Event::StartObject => None,
+                    _ => return Matches { rules: self.rules, set: found },
+                };
+                if let Some(level) = self.levels.get_mut(self.depth) {
+                    *level = Level { leading, item };
+                }
+                self.depth = self.depth.saturating_add(1);
+                found
+            }
+        };
+        Matches { rules: self.rules, set: found }
+    }
+
+    /// The level of the innermost open container; none outside, and none where no rule leads.
+    fn top(&mut self) -> Option<&mut Level> {
+        self.levels.get_mut(self.depth.checked_sub(1)?)
+    }
+
+    /// The rules that lead to the value that starts now.
+    fn leading(&mut self) -> Set {
+        if self.depth == 0 {
+            return self.rules.iter().fold(0, |set, _| set << 1 | 1);
+        }
+        let Some(level) = self.top() else { return 0 };
+        let Some(item) = level.item else { return core::mem::take(&mut self.member) };
+        level.item = Some(item.saturating_add(1));
+        let leading = level.leading;
+        self.retain(leading, |segment| names_item(segment, item))
+    }
+
+    /// Those of `set` whose next segment fits.
+    fn retain(&self, set: Set, fits: impl Fn(&str) -> bool) -> Set {
+        let mut kept = 0;
+        for (bit, rule) in each(self.rules, set) {
+            if rule.path.split('/').nth(self.depth).is_some_and(&fits) {
+                kept |= bit;
+            }
+        }
+        kept
+    }
+
+    /// Those of `set` whose path ends at the value that starts now.
+    fn ending(&self, set: Set) -> Set {
+        let mut kept = 0;
+        for (bit, rule) in each(self.rules, set) {
+            if segments(rule.path) == self.depth {
+                kept |= bit;
+            }
+        }
+        kept
+    }
+}
+
+/// The rules in a set, each with its bit.
+fn each<'r>(rules: &'r [FieldRule<'r>], set: Set) -> impl Iterator<Item = (Set, &'r FieldRule<'r>)> {
+    let mut rest = set;
+    core::iter::from_fn(move || {
+        let position = usize::try_from(rest.trailing_zeros()).ok()?;
+        let bit = rest & rest.wrapping_neg();
+        rest &= !bit;
+        rules.get(position).filter(|_| bit != 0).map(|rule| (bit, rule))
+    })
+}
+
+/// The rules that name one value.
+#[derive(Clone, Copy, Debug)]
+pub struct Matches<'r> {
+    rules: &'r [FieldRule<'r>],
+    set: Set,
+}
+
+impl<'r> Matches<'r> {
+    /// The rules, in the order in which the tool declares them.
+    pub fn iter(self) -> impl Iterator<Item = &'r FieldRule<'r>> {
+        each(self.rules, self.set).map(|(_, rule)| rule)
+    }
+
+    /// Whether no rule names the value.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.set == 0
+    }
+
+    /// Whether the value is a secret, and all within it. The events within it tell nothing of that.
+    #[must_use]
+    pub fn secret(self) -> bool {
+        self.iter().any(|rule| rule.secret)
+    }
+}
+
+/// How many segments a path has.
+fn segments(path: &str) -> usize {
+    path.bytes().filter(|byte| *byte == b'/').count()
+}
+
+fn names_member(segment: &str, key: Text<'_>) -> bool {
+    segment == "*" || if segment.contains('~') { unescaped(segment).eq(key.chars()) } else { key.eq_str(segment) }
+}
+
+fn names_item(segment: &str, item: u32) -> bool {
+    // As RFC 6901 has it: no sign, no leading zero.
+    segment == "*"
+        || segment.parse() == Ok(item) && !segment.starts_with('+') && (segment.len() == 1 || !segment.starts_with('0'))
+}
+
+/// A segment of a JSON Pointer with its escapes resolved. A `~` that starts none stands for itself.
+fn unescaped(segment: &str) -> impl Iterator<Item = char> {
+    let mut chars = segment.chars().peekable();
+    core::iter::from_fn(move || match chars.next()? {
+        '~' => match chars.next_if(|next| matches!(next, '0' | '1')) {
+            Some('1') => Some('/'),
+            _ => Some('~'),
+        },
+        other => Some(other),
+    })
+}
+
+/// One step on the way to a field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Segment<'a> {
+    /// Into the member of this name.
+    Member(Text<'a>),
+    /// Into this item of an array.
+    Item(u32),
+}
+
+impl Segment<'_> {
+    pub(crate) fn write(self, out: &mut dyn fmt::Write, first: bool) -> fmt::Result {
+        match self {
+            Self::Member(name) => write_key(out, name.chars(), first),
+            Self::Item(item) => write!(out, "[{item}]"),
+        }
+    }
+}
+
+/// Where the value is that started last. `Display` writes the field's path, such as `filter.limit` or `rows[3].price`;
+/// nothing for the root, and `...` for what is deeper than [`MAX_SEGMENTS`]. Give it every event of the arguments, in order.
+///
+/// Names that are not plain are quoted, and what is invisible in them is escaped (invariant D5): `["a b"].x`.
+#[derive(Clone, Debug)]
+pub struct Trail<'a> {
+    segments: [Option<Segment<'a>>; MAX_SEGMENTS],
+    /// How many containers are open.
+    depth: usize,
+    /// Whether the last event started a container, whose own path ends before its first segment.
+    entered: bool,
+}
+
+impl Default for Trail<'_> {
+    fn default() -> Self {
+        Self { segments: [None; MAX_SEGMENTS], depth: 0, entered: false }
+    }
+}
+
+impl<'a> Trail<'a> {
+    /// Takes the next event.
+    pub fn step(&mut self, event: &Event<'a>) {
+        self.entered = false;
+        match event {
+            Event::Key(key) => self.set(Some(Segment::Member(*key))),
+            Event::EndArray | Event::EndObject => {
+                self.depth = self.depth.saturating_sub(1);
+            }
+            value => {
+                if let Some(Some(Segment::Item(item))) = self.top() {
+                    // Counted from -1, so that the first value gets 0.
+                    *item = item.wrapping_add(1);
+                }
+                if matches!(value, Event::StartArray | Event::StartObject) {
+                    self.depth = self.depth.saturating_add(1);
+                    self.entered = true;
+                    self.set(matches!(value, Event::StartArray).then_some(Segment::Item(u32::MAX)));
+                }
+            }
+        }
+    }
+
+    fn top(&mut self) -> Option<&mut Option<Segment<'a>>> {
+        self.segments.get_mut(self.depth.checked_sub(1)?)
+    }
+
+    fn set(&mut self, segment: Option<Segment<'a>>) {
+        if let Some(top) = self.top() {
+            *top = segment;
+        }
+    }
+}
+
+impl fmt::Display for Trail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = if self.entered { self.depth.saturating_sub(1) } else { self.depth };
+        for (nth, segment) in self.segments.iter().take(shown).flatten().enumerate() {
+            segment.write(f, nth == 0)?;
+        }
+        if shown > MAX_SEGMENTS { f.write_str("...") } else { Ok(()) }
+    }
+}
+
+/// Writes the step into a member: `.name` (without the point when it comes first), or `["odd name"]`.
+pub(crate) fn write_key(
+    out: &mut (impl fmt::Write + ?Sized),
+    name: impl Iterator<Item = char> + Clone,
+    first: bool,
+) -> fmt::Result {
+    if is_plain(name.clone()) {
+        if !first {
+            out.write_char('.')?;
+        }
+        write_cut(out, name)
+    } else {
+        out.write_char('[')?;
+        write_quoted(out, name)?;
+        out.write_char(']')
+    }
+}
+
+/// Writes a name: as it is when it is plain, else quoted.
+pub(crate) fn write_name(
+    out: &mut (impl fmt::Write + ?Sized),
+    name: impl Iterator<Item = char> + Clone,
+) -> fmt::Result {
+    if is_plain(name.clone()) { write_cut(out, name) } else { write_quoted(out, name) }
+}
+
+fn is_plain(mut name: impl Iterator<Item = char> + Clone) -> bool {
+    name.clone().next().is_some() && name.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$'))
+}
+
+fn write_quoted(out: &mut (impl fmt::Write + ?Sized), name: impl Iterator<Item = char>) -> fmt::Result {
+    out.write_char('"')?;
+    write_cut(out, name)?;
+    out.write_char('"')
+}
+
+/// Writes a name, visible to the last character, and no more of it than anybody reads.
+fn write_cut(out: &mut (impl fmt::Write + ?Sized), name: impl Iterator<Item = char>) -> fmt::Result {
+    for (nth, c) in name.enumerate() {
+        if nth == SHOWN_NAME {
+            return out.write_str("...");
+        }
+        match c {
+            '"' | '\\' => {
+                out.write_char('\\')?;
+                out.write_char(c)?;
+            }
+            other if must_escape(other) => write!(out, "\\u{{{:x}}}", u32::from(other))?,
+            other => out.write_char(other)?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Args;
+    use crate::clamp::Clamp;
+    use crate::json::{KeySlot, Limits};
+    use proptest::prelude::*;
+    use std::format;
+    use std::string::{String, ToString};
+    use std::vec;
+    use std::vec::Vec;
+
+    /// The paths of all values that a rule names.
+    fn named(paths: &[&str], text: &str) -> Vec<String> {
+        let rules: Vec<_> = paths.iter().map(|path| FieldRule::secret(path)).collect();
+        assert_eq!(check(&rules), Ok(()));
+        let mut keys = vec![KeySlot::default(); text.len()];
+        let args = Args::read(text.as_bytes(), &mut keys, &Limits::DEFAULT).unwrap();
+        let (mut matcher, mut trail) = (Matcher::new(&rules).unwrap(), Trail::default());
+        let mut found = Vec::new();
+        for (_, event) in args.events() {
+            trail.step(&event);
+            let matches = matcher.step(&event);
+            assert_eq!(matches.secret(), !matches.is_empty());
+            if matches.secret() {
+                found.push(trail.to_string());
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_path_names_one_value() {
+        let text = r#"{"a":1,"b":{"a":[2,{"a":3}],"":4},"c/d":{"~":5},"*":6}"#;
+        assert_eq!(named(&["/a"], text), ["a"]);
+        assert_eq!(named(&["/b/a/1/a"], text), ["b.a[1].a"]);
+        assert_eq!(named(&["/b"], text), ["b"]);
+        assert_eq!(named(&[""], text), [""]);
+        assert_eq!(named(&["/b/"], text), [r#"b[""]"#]);
+        assert_eq!(named(&["/c~1d/~0"], text), [r#"["c/d"]["~"]"#]);
+        assert_eq!(named(&["/A", "/b/a/01/a", "/b/a/+1/a", "/b/a/2", "/a/a", "/b/a/-"], text), [""; 0]);
+        assert_eq!(named(&["/\u{61}"], r#"{"\u0061":1}"#), ["a"]);
+    }
+
+    #[test]
+    fn a_star_names_every_item_and_every_member() {
+        let text = r#"{"rows":[{"p":1},{"p":2,"q":3},[4]],"m":{"x":5,"y":{"p":6}}}"#;
+        assert_eq!(named(&["/rows/*/p"], text), ["rows[0].p", "rows[1].p"]);
+        assert_eq!(named(&["/rows/*"], text), ["rows[0]", "rows[1]", "rows[2]"]);
+        assert_eq!(named(&["/m/*", "/rows/2/*"], text), ["rows[2][0]", "m.x", "m.y"]);
+        assert_eq!(named(&["/*/*/p"], text), ["rows[0].p", "rows[1].p", "m.y.p"]);
+    }
+
+    /// Containers deeper than any path are counted, and the way back is found.
+    #[test]
+    fn depth_beyond_the_levels_is_counted() {
+        let text = format!(r#"{{"a":{}{},"b":[{{"p":1}}]}}"#, "[".repeat(60), "]".repeat(60));
+        assert_eq!(named(&["/b/*/p"], &text), ["b[0].p"]);
+        let deepest = format!("/a{}", "/0".repeat(MAX_SEGMENTS - 1));
+        assert_eq!(named(&[&deepest], &text), [format!("a{}", "[0]".repeat(MAX_SEGMENTS - 1))]);
+    }
+
+    #[test]
+    fn faulty_rules_are_refused() {
+        let clamp = Clamp::range(1, 2);
+        let deep = "/a".repeat(MAX_SEGMENTS + 1);
+        for (rule, fault) in [
+            (FieldRule::secret("a"), FieldFault::NoSlash),
+            (FieldRule::secret("/a~"), FieldFault::Tilde),
+            (FieldRule::secret("/a~2b"), FieldFault::Tilde),
+            (FieldRule::secret(&deep), FieldFault::TooDeep),
+            (FieldRule { path: "/a", clamp: None, secret: false }, FieldFault::Idle),
+            (FieldRule::clamp("", clamp), FieldFault::ClampedRoot),
+            (FieldRule::clamp("/a", Clamp::default()), FieldFault::Clamp(ClampFault::Idle)),
+            (FieldRule::clamp("/a", Clamp::range(2, 1)), FieldFault::Clamp(ClampFault::Empty)),
+        ] {
+            assert_eq!(check(&[FieldRule::secret("/x"), rule]), Err((1, fault)));
+        }
+        let twice = [FieldRule::clamp("/a", clamp), FieldRule::secret("/a"), FieldRule::clamp("/a", clamp)];
+        assert_eq!(check(&twice), Err((0, FieldFault::Duplicate)));
+        let many = [FieldRule::secret("/a"); MAX_RULES + 1];
+        assert_eq!(check(&many), Err((MAX_RULES, FieldFault::TooMany)));
+        assert!(Matcher::new(&many).is_err());
+        assert_eq!(check(&many[1..]), Ok(()));
+    }
+
+    /// All paths of a value, each with every way to name it by stars.
+    fn paths(value: &serde_json::Value, path: &str, found: &mut Vec<String>) {
+        found.push(path.into());
+        match value {
+            serde_json::Value::Array(items) => {
+                for (nth, item) in items.iter().enumerate() {
+                    paths(item, &format!("{path}/{nth}"), found);
+                }
+            }
+            serde_json::Value::Object(members) => {
+                for (name, member) in members {
+                    paths(member, &format!("{path}/{}", name.replace('~', "~0").replace('/', "~1")), found);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn any_value() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = any::<u8>().prop_map(serde_json::Value::from);
+        let value = leaf.prop_recursive(5, 24, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(serde_json::Value::from),
+                proptest::collection::btree_map("[ab~/*0\u{e9}]{0,2}", inner, 0..4)
+                    .prop_map(|members| members.into_iter().collect()),
+            ]
+        });
+        proptest::collection::btree_map("[abc]", value, 0..4).prop_map(|members| members.into_iter().collect())
+    }
+
+    proptest! {
+        /// A rule for the pointer of any value names just that value.
+        #[test]
+        fn every_pointer_names_its_value_alone(value in any_value()) {
+            let text = value.to_string();
+            let mut all = Vec::new();
+            paths(&value, "", &mut all);
+            // A star in a name is a star in a path.
+            for path in all.iter().filter(|path| !path.contains('*')) {
+                prop_assert_eq!(named(&[path], &text).len(), 1, "{} {}", path, text);
+            }
+        }
+    }
+}
