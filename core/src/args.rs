@@ -2,8 +2,11 @@
 
 use core::fmt;
 
+use crate::digest::{ARGS_DOMAIN, Digest, DigestKey};
 pub use crate::json::{Edit, Edits, Full, MAX_CLAMPS, Replacement};
-use crate::json::{Event, Events, KeySlot, Kind, Limits, Members, ReadError, ReadErrorKind, Scanned, Value, scan};
+use crate::json::{
+    Event, Events, KeySlot, KeysFull, Kind, Limits, Members, ReadError, ReadErrorKind, Scanned, Value, scan,
+};
 
 /// The arguments of a call: a JSON object that passed the strict reader, with its clamps applied wherever it is looked
 /// at (invariant K4: nothing behind the clamp stage sees what was sent instead).
@@ -102,6 +105,18 @@ impl<'a> Args<'a> {
     #[must_use]
     pub fn clamps(self) -> Clamps<'a> {
         Clamps { sent: Self { scanned: self.scanned, edits: &[] }.events(), clamped: self.events(), left: self.edits }
+    }
+
+    /// The digest of the clamped arguments under `key` (invariants K4, L3), in the domain
+    /// [`ARGS_DOMAIN`](crate::digest::ARGS_DOMAIN).
+    ///
+    /// `keys` is scratch, as for [`read`](Self::read).
+    ///
+    /// # Errors
+    /// `keys` is too small; what sufficed to read the arguments may not, what [`key_capacity`](crate::json::key_capacity)
+    /// says does.
+    pub fn digest(self, key: &DigestKey, keys: &mut [KeySlot]) -> Result<Digest, KeysFull> {
+        key.digest(ARGS_DOMAIN, self.value(), keys)
     }
 
     /// Writes the clamped arguments as compact JSON, members in the order they were sent.

@@ -3,8 +3,9 @@
 use core::fmt;
 
 use crate::args::Args;
-use crate::clamp::Clamp;
+use crate::clamp::{Bound, Clamp};
 use crate::context::Scopes;
+use crate::digest::{Digest, DigestBuilder, TOOL_DOMAIN};
 
 /// The timeout of a tool that declares none, in milliseconds.
 pub const DEFAULT_TIMEOUT_MS: u64 = 30_000;
@@ -52,6 +53,27 @@ impl<'a> FieldRule<'a> {
     #[must_use]
     pub const fn secret(path: &'a str) -> Self {
         Self { path, clamp: None, secret: true }
+    }
+}
+
+impl FieldRule<'_> {
+    fn add_to(&self, digest: &mut DigestBuilder) {
+        let Self { path, clamp, secret } = self;
+        digest.str(path).bool(*secret).option(clamp.is_some());
+        if let Some(Clamp { min, max, max_length }) = clamp {
+            for bound in [min, max] {
+                digest.option(bound.is_some());
+                match bound {
+                    Some(Bound::Integer(value)) => drop(digest.i64(*value)),
+                    Some(Bound::Float(value)) => drop(digest.f64(*value)),
+                    None => {}
+                }
+            }
+            digest.option(max_length.is_some());
+            if let Some(max_length) = max_length {
+                digest.u64(u64::from(*max_length));
+            }
+        }
     }
 }
 
@@ -178,6 +200,53 @@ impl<'a> ToolSpec<'a> {
         }
     }
 
+    /// The digest of the whole definition (invariant G4): equal when a call is resolved, approved, executed and audited, or
+    /// the call is refused. Plain SHA-256, domain [`TOOL_DOMAIN`].
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        // Taken apart by name, so that a field added later cannot be left out.
+        let Self {
+            name,
+            description,
+            version,
+            input_schema,
+            output_schema,
+            fields,
+            scopes,
+            requirements,
+            mutating,
+            read_only,
+            dangerous,
+            idempotent,
+            confirm,
+            timeout_ms,
+            cost,
+        } = self;
+        let mut digest = DigestBuilder::new(TOOL_DOMAIN);
+        digest
+            .str(name)
+            .str(description)
+            .option_str(*version)
+            .option_str(*input_schema)
+            .option_str(*output_schema)
+            .list(fields.len());
+        for field in *fields {
+            field.add_to(&mut digest);
+        }
+        digest.str(scopes.as_str()).str(requirements.as_str());
+        digest.bool(*mutating).bool(*read_only).bool(*dangerous).bool(*idempotent);
+        match confirm {
+            ConfirmBy::Nobody => digest.u64(0),
+            ConfirmBy::Caller => digest.u64(1),
+            ConfirmBy::Approver { scope } => digest.u64(2).str(scope),
+        };
+        digest.u64(*timeout_ms).option(cost.is_some());
+        if let Some(cost) = cost {
+            digest.u64(u64::from(*cost));
+        }
+        digest.finish()
+    }
+
     /// Whether any field is clamped.
     #[must_use]
     pub fn clamps(&self) -> bool {
@@ -254,5 +323,85 @@ impl<T: Tool + ?Sized> Tool for &T {
 
     fn validate_output(&self, output: &Self::Output, report: &mut dyn FnMut(Violation<'_>)) {
         (**self).validate_output(output, report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    const FIELDS: &[FieldRule<'_>] = &[
+        FieldRule::clamp(
+            "/max",
+            Clamp { min: Some(Bound::Integer(-5)), max: Some(Bound::Float(2.5)), max_length: Some(8) },
+        ),
+        FieldRule::secret("/key"),
+    ];
+
+    const SPEC: ToolSpec<'_> = ToolSpec::new("valve.move", "Moves a valve")
+        .mutating()
+        .with_version("2")
+        .with_input_schema("{}")
+        .with_scopes(Scopes::new("a b"))
+        .with_confirm(ConfirmBy::Approver { scope: "ops" })
+        .with_fields(FIELDS);
+
+    // G4: a golden vector, made by another implementation of the encoding (Python's hashlib).
+    #[test]
+    fn g4_golden_vector_of_a_definition() {
+        assert_eq!(SPEC.digest().to_string(), "57bef47dd936addcf18fbe23b75ee15cf44238aaa0ffc8e5e11c51ca5489786d");
+    }
+
+    // G4: no part of a definition can change without its digest.
+    #[test]
+    fn g4_every_field_counts() {
+        let with = |change: &dyn Fn(&mut ToolSpec<'static>)| {
+            let mut spec = SPEC;
+            change(&mut spec);
+            spec.digest()
+        };
+        let field = |change: &dyn Fn(&mut FieldRule<'static>)| {
+            let mut fields = [FIELDS[0], FIELDS[1]];
+            change(&mut fields[0]);
+            ToolSpec { fields: &fields, ..SPEC }.digest()
+        };
+        let clamp = |clamp: Clamp| field(&|rule| rule.clamp = Some(clamp));
+        let whole = Clamp { min: Some(Bound::Integer(-5)), max: Some(Bound::Float(2.5)), max_length: Some(8) };
+        let digests = [
+            SPEC.digest(),
+            with(&|spec| spec.name = "valve.movf"),
+            with(&|spec| spec.description = ""),
+            with(&|spec| spec.version = None),
+            with(&|spec| spec.version = Some("")),
+            with(&|spec| spec.input_schema = None),
+            with(&|spec| (spec.input_schema, spec.output_schema) = (None, Some("{}"))),
+            with(&|spec| spec.fields = &[]),
+            with(&|spec| spec.scopes = Scopes::NONE),
+            with(&|spec| (spec.scopes, spec.requirements) = (Scopes::NONE, Scopes::new("a b"))),
+            with(&|spec| spec.mutating = false),
+            with(&|spec| spec.read_only = true),
+            with(&|spec| spec.dangerous = true),
+            with(&|spec| spec.idempotent = true),
+            with(&|spec| spec.confirm = ConfirmBy::Nobody),
+            with(&|spec| spec.confirm = ConfirmBy::Caller),
+            with(&|spec| spec.confirm = ConfirmBy::Approver { scope: "op" }),
+            with(&|spec| spec.timeout_ms += 1),
+            with(&|spec| spec.cost = Some(5)),
+            with(&|spec| spec.cost = Some(0)),
+            field(&|rule| rule.path = "/min"),
+            field(&|rule| rule.secret = true),
+            field(&|rule| rule.clamp = None),
+            clamp(Clamp::default()),
+            clamp(Clamp { min: None, ..whole }),
+            clamp(Clamp { min: Some(Bound::Float(-5.0)), ..whole }),
+            clamp(Clamp { max: None, ..whole }),
+            clamp(Clamp { min: whole.max, max: whole.min, ..whole }),
+            clamp(Clamp { max_length: None, ..whole }),
+            clamp(Clamp { max_length: Some(0), ..whole }),
+        ];
+        for (place, one) in digests.iter().enumerate() {
+            assert!(!digests[..place].contains(one), "number {place} equals an earlier one");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! A second parser is a second opinion, and so a way around the gate. [`scan`] checks a whole text once, everywhere, and
 //! what reads arguments afterwards ([`Events`], [`Value`], the serde deserializer, the digest) reads text that passed it.
 
+mod canonical;
 mod decimal;
 mod edit;
 mod error;
@@ -16,6 +17,8 @@ mod text;
 mod value;
 pub mod write;
 
+pub use canonical::KeysFull;
+pub(crate) use canonical::{Item, visit as visit_canonical};
 pub use edit::{Edit, Edits, Full, MAX_CLAMPS, Replacement};
 pub use error::{ReadError, ReadErrorKind};
 pub use event::{Event, Events};
