@@ -11,6 +11,7 @@
 //! | `fs.list` | [`fs::list::definition`] | [`fs::list()`] |
 //! | `fs.read` | [`fs::read::definition`] | [`fs::read()`] |
 //! | `fs.search` | [`fs::search::definition`] | [`fs::search()`] |
+//! | `fs.write` | [`fs::write::definition`] | [`fs::write()`] |
 //!
 //! Arguments arrive checked against the schema and clamped, but a body trusts neither: it bounds again what could cost
 //! memory or time (invariant X6), so that a mistake in a registration is no hole.
@@ -31,6 +32,8 @@ pub fn definitions() -> Vec<ToolDef> {
     vec![
         fs::list::definition(),
         fs::read::definition(),
+        fs::search::definition(),
+        fs::write::definition(),
         time::definition(),
     ]
 }

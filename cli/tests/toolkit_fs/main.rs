@@ -10,3 +10,4 @@ mod list;
 mod place;
 mod read;
 mod search;
+mod write;

@@ -11,9 +11,11 @@ pub mod read;
 pub mod root;
 pub mod search;
 mod walk;
+pub mod write;
 
 pub use list::{ListArgs, list};
 pub use path::RelPath;
 pub use read::{Encoding, ReadArgs, read};
 pub use root::Root;
 pub use search::{SearchArgs, search};
+pub use write::{WriteArgs, WriteMode, write};

@@ -60,7 +60,6 @@ impl Root {
     }
 
     /// What [`Root::protect`] was told.
-    #[expect(dead_code, reason = "asked by the tool that writes")]
     pub(super) fn protected(&self) -> &[PathBuf] {
         &self.protected
     }
