@@ -58,6 +58,17 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// The arguments of a call that passed [`Args::read`] before, read again from where the call keeps them. A context that
+    /// gives another text than it gave then gets nonsense, and neither a panic nor a way around a check that comes later.
+    pub(crate) fn reread(text: &'a [u8], edits: &'a Edits) -> Self {
+        match str::from_utf8(text) {
+            Ok(text) if text.bytes().any(|byte| byte == b'{') => {
+                Self { scanned: Scanned::reread(text), edits: edits.as_slice() }
+            }
+            _ => Self::EMPTY,
+        }
+    }
+
     /// The same arguments with `edits` in place of the present ones. Only the clamp stage does this.
     #[cfg_attr(not(test), expect(dead_code, reason = "the clamp stage is not here yet"))]
     pub(crate) fn with_edits(self, edits: &'a Edits) -> Self {

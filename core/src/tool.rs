@@ -4,8 +4,11 @@ use core::fmt;
 
 use crate::args::Args;
 use crate::clamp::{Bound, Clamp};
+use crate::code::{Code, Effect};
 use crate::context::Scopes;
 use crate::digest::{Digest, DigestBuilder, TOOL_DOMAIN};
+use crate::json::Object;
+use crate::json::write::Writer;
 
 /// The timeout of a tool that declares none, in milliseconds.
 pub const DEFAULT_TIMEOUT_MS: u64 = 30_000;
@@ -291,13 +294,84 @@ impl fmt::Write for IsEmpty {
     }
 }
 
+/// What a tool's body returns when it succeeds, as the outcome shows it.
+pub trait ToolOutput {
+    /// Writes the data as one JSON text.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn write_data(&self, out: &mut dyn fmt::Write) -> fmt::Result;
+
+    /// A message for people.
+    fn message(&self) -> Option<&str> {
+        None
+    }
+
+    /// Writes more members of the outcome's meta, after those of the gate. A name of the gate's own is not to be written
+    /// again: [`crate::outcome::is_reserved_meta`] tells.
+    ///
+    /// # Errors
+    /// Those of the object.
+    fn write_meta(&self, meta: &mut Object<'_>) -> fmt::Result {
+        let _ = meta;
+        Ok(())
+    }
+}
+
+impl ToolOutput for () {
+    fn write_data(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        out.write_str("null")
+    }
+}
+
+impl ToolOutput for &str {
+    fn write_data(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        Writer::new(out).string(self)
+    }
+}
+
+/// Why a tool's body failed.
+pub trait ToolFailure {
+    /// The code: one of those that are free for tools ([`Code::NotFound`], [`Code::Unauthorized`],
+    /// [`Code::ValidationError`]); any other counts as [`Code::InternalError`].
+    fn code(&self) -> Code {
+        Code::InternalError
+    }
+
+    /// What the caller may read; `None` keeps the text out of the answer (invariant L4).
+    fn public_text(&self) -> Option<&str> {
+        None
+    }
+
+    /// What the record says, after redaction.
+    fn detail(&self) -> &str;
+
+    /// What the failed run did. [`Effect::Unknown`] unless the tool knows better.
+    fn effect(&self) -> Effect {
+        Effect::Unknown
+    }
+}
+
+impl ToolFailure for &str {
+    fn detail(&self) -> &str {
+        self
+    }
+}
+
 /// A tool as the gate sees it. The body is not here: a host runs it, and only with a [`crate::call::Permit`].
 pub trait Tool {
     /// What the body returns when it succeeds.
-    type Output;
+    type Output: ToolOutput;
+    /// What the body returns when it fails.
+    type Failure: ToolFailure;
 
     /// The tool's description. The same for as long as the value lives (invariant G2).
     fn spec(&self) -> &ToolSpec<'_>;
+
+    /// The digest of the definition (invariant G4). Hosts that keep it beside the tool return it from there.
+    fn definition(&self) -> Digest {
+        self.spec().digest()
+    }
 
     /// Checks arguments against the tool's schema and tells `report` of each violation, in a stable order. Changes and
     /// coerces nothing (invariant S9). Called again when somebody wants the text of a refusal, so it must give the same
@@ -310,20 +384,36 @@ pub trait Tool {
     }
 }
 
-impl<T: Tool + ?Sized> Tool for &T {
-    type Output = T::Output;
+macro_rules! tool_behind {
+    ($($(#[$meta:meta])* $pointer:ty;)+) => {$(
+        $(#[$meta])*
+        impl<T: Tool + ?Sized> Tool for $pointer {
+            type Output = T::Output;
+            type Failure = T::Failure;
 
-    fn spec(&self) -> &ToolSpec<'_> {
-        (**self).spec()
-    }
+            fn spec(&self) -> &ToolSpec<'_> {
+                (**self).spec()
+            }
 
-    fn validate(&self, args: Args<'_>, report: &mut dyn FnMut(Violation<'_>)) {
-        (**self).validate(args, report);
-    }
+            fn definition(&self) -> Digest {
+                (**self).definition()
+            }
 
-    fn validate_output(&self, output: &Self::Output, report: &mut dyn FnMut(Violation<'_>)) {
-        (**self).validate_output(output, report);
-    }
+            fn validate(&self, args: Args<'_>, report: &mut dyn FnMut(Violation<'_>)) {
+                (**self).validate(args, report);
+            }
+
+            fn validate_output(&self, output: &Self::Output, report: &mut dyn FnMut(Violation<'_>)) {
+                (**self).validate_output(output, report);
+            }
+        }
+    )+};
+}
+
+tool_behind! {
+    &T;
+    #[cfg(feature = "alloc")]
+    alloc::sync::Arc<T>;
 }
 
 #[cfg(test)]

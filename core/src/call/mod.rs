@@ -1,5 +1,245 @@
-//! The typed stages of a call.
+//! The typed stages: a call is a value whose type says how far it has come.
+//!
+//! ```text
+//! Requested > Resolved > Validated > Authorized > Admitted > Live > Confirmed > Cleared > Announced > Executing
+//!       \________\___________\___________\___________\________\__________\_________\___________\_________> Ended
+//!                                                                                   Ended > Closed > Outcome
+//! ```
+//!
+//! Each transition takes the call and the answer that the host got, and gives the next stage or the [`Ended`] call. Stages
+//! have no other constructor, cannot be cloned and are used up by their transition, so what follows are facts that the
+//! compiler checks (invariants G1, G5, G7):
+//!
+//! - nothing is intercepted before it is authorized, admitted and confirmed;
+//! - a tool's body is reached only with a [`Permit`], and a permit only from an announced call;
+//! - a planned call has no transition to execution (invariant R4);
+//! - an [`crate::outcome::Outcome`] exists only behind an acknowledged terminal record (invariant J1).
+//!
+//! # What a compile error means
+//!
+//! *no method named `authorize` found for `Call<_, _, Resolved>`* and its kind say that a stage is missing in between; *use of
+//! moved value* says that a call was used twice. Both are faults in the host's order, found before it ran.
+//!
+//! # The order, in one function
+//!
+//! ```
+//! use callgate_core::call::{Call, Confirm, Ended, Load, Lookup, Ran};
+//! use callgate_core::context::CallContext;
+//! use callgate_core::digest::DigestKey;
+//! use callgate_core::intercept::Interception;
+//! use callgate_core::json::KeySlot;
+//! use callgate_core::limit::Allowance;
+//! use callgate_core::policy::{ChannelTable, PolicyGate};
+//! use callgate_core::request::{Context, Envelope, Request, Settings};
+//! use callgate_core::time::Now;
+//! use callgate_core::tool::{Tool, ToolSpec, Violation};
+//!
+//! struct Echo;
+//! impl Tool for Echo {
+//!     type Output = &'static str;
+//!     type Failure = &'static str;
+//!     fn spec(&self) -> &ToolSpec<'_> { const { &ToolSpec::new("echo", "Says hello") } }
+//!     fn validate(&self, _: callgate_core::args::Args<'_>, _: &mut dyn FnMut(Violation<'_>)) {}
+//! }
+//!
+//! fn drive<'a>(envelope: Envelope<'a>, now: Now) -> Result<Ended<Envelope<'a>, &'static Echo>, Ended<Envelope<'a>, &'static Echo>> {
+//!     let call = match Call::request(envelope, now).resolve(Lookup::Found(&Echo))? { // 1 resolve
+//!         Load::Fresh(call) => call,
+//!         Load::Stored(loading) => loading.unknown()?,
+//!     };
+//!     let call = call.validate()?; // 2, 3 validate and clamp
+//!     let decision = PolicyGate::new(ChannelTable::DEFAULTS).decide(&call.subject());
+//!     let call = call.authorize(decision)?; // 4 authorize
+//!     let call = call.admit(Ok(Allowance::Unlimited))?; // 5 rate_limit
+//!     let call = call.unless_planning()?; // 6 plan_mode
+//!     let call = match call.confirm()? { // 7 confirm
+//!         Confirm::NotNeeded(call) => call,
+//!         Confirm::Ask(asking) => return Err(asking.no_approver()),
+//!         Confirm::Redeem(redeeming) => redeeming.unknown()?,
+//!     };
+//!     let call = call.intercept(Interception::Continue)?; // 8 emit_executing
+//!     let call = call.announce(Ok(()))?; // no effect without a durable intent
+//!     Ok(call.execute(|_permit| Ran::Done("hello").after(0))) // 9 to 11 execute, contain, check
+//! }
+//!
+//! let key = DigestKey::new([7; 32]);
+//! let mut keys = [KeySlot::default(); 8];
+//! let request = Request { tool: "echo", arguments: b"{}", token: None };
+//! let envelope = Envelope::new(CallContext::cli("r1"), request, Settings::new(&key), &mut keys);
+//! let (Ok(ended) | Err(ended)) = drive(envelope, Now::default());
+//! let closed = ended.close(Now::default());
+//! let outcome = closed.audited(Ok(())); // 12 audit
+//! assert!(outcome.success());
+//! ```
 
-/// The only way to a tool's body.
-#[derive(Debug)]
-pub struct Permit;
+mod admit;
+mod authorize;
+mod confirm;
+mod end;
+mod execute;
+mod intercept;
+mod resolve;
+mod validate;
+
+pub use admit::{Admitted, Charge, ChargeMode, Live};
+pub use authorize::Authorized;
+pub use confirm::{Asking, Confirm, Confirmed, DEFAULT_APPROVER_SCOPE, IssueFault, Issued, Redeeming};
+pub use end::{Attempts, Closed, End, Ended, Refund, Settlement};
+pub use execute::{Announced, Executing, Finished, Permit, Ran};
+pub use intercept::Cleared;
+pub use resolve::{Load, Loaded, Loading, Lookup, Requested, Resolved, Store, StoreFault, TurnAway};
+pub use validate::Validated;
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::args::Args;
+use crate::code::Station;
+use crate::context::CallContext;
+use crate::digest::Digest;
+use crate::json::KeysFull;
+use crate::limit::Receipt;
+use crate::policy::{By, Subject};
+use crate::request::{Context, Parts};
+use crate::time::Now;
+use crate::tool::{Tool, ToolSpec};
+
+/// A call of `T` that has come as far as `S`, carrying `C`.
+///
+/// A call that is dropped before it ended leaves no record: the host's guard has to write one (invariant J1), because a
+/// core without I/O cannot.
+#[must_use = "a call that is dropped has no outcome and no record"]
+pub struct Call<C, T, S> {
+    ctx: C,
+    tool: T,
+    facts: Facts,
+    stage: PhantomData<S>,
+}
+
+/// What was found out about a call on its way. Small: it travels with every stage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) started: Now,
+    pub(crate) arguments: Option<Digest>,
+    pub(crate) ticket: Option<Digest>,
+    pub(crate) rule: Option<i64>,
+    pub(crate) receipt: Receipt,
+    pub(crate) spent_ns: Option<u64>,
+    pub(crate) confirm: Option<By>,
+    pub(crate) was_read: bool,
+    pub(crate) unknown_channel: bool,
+    pub(crate) redeemed: bool,
+    pub(crate) clamped: bool,
+}
+
+impl<C, T, S> Call<C, T, S> {
+    /// The same call at another stage.
+    fn advance<N>(self) -> Call<C, T, N> {
+        Call { ctx: self.ctx, tool: self.tool, facts: self.facts, stage: PhantomData }
+    }
+}
+
+impl<C: Context, T, S> Call<C, T, S> {
+    /// What the call carries.
+    pub const fn context(&self) -> &C {
+        &self.ctx
+    }
+
+    /// Who asks.
+    pub fn caller(&self) -> CallContext<'_> {
+        self.ctx.caller()
+    }
+
+    /// When the gate received the call.
+    pub const fn received(&self) -> Now {
+        self.facts.started
+    }
+
+    /// The presented or issued token's hash, once there is one.
+    pub const fn ticket(&self) -> Option<Digest> {
+        self.facts.ticket
+    }
+}
+
+impl<C: Context, T: Tool, S> Call<C, T, S> {
+    /// The tool, as it was when the name was resolved (invariant G2).
+    pub const fn tool(&self) -> &T {
+        &self.tool
+    }
+
+    /// The tool's description.
+    pub fn spec(&self) -> &ToolSpec<'_> {
+        self.tool.spec()
+    }
+
+    /// The digest of the clamped arguments. Computed once, when something needs it.
+    fn digest_arguments(&mut self) -> Result<Digest, KeysFull> {
+        digest_arguments(&mut self.ctx, &mut self.facts)
+    }
+
+    fn end(self, station: Station, end: End<T::Output, T::Failure, C::Text>) -> Ended<C, T> {
+        Ended::new(self.ctx, Some(self.tool), self.facts, station, end)
+    }
+
+    /// Gives the call up before the tool started: the caller went away. Legal at every stage before execution.
+    pub fn cancel(self) -> Ended<C, T> {
+        self.end(Station::Resolve, End::Cancelled { started: false })
+    }
+}
+
+/// A stage at which the arguments have been read: they fit the tool's schema and were clamped.
+pub trait Checked: sealed::Checked {}
+
+mod sealed {
+    /// Keeps [`super::Checked`] to this crate's stages.
+    pub trait Checked {}
+}
+
+macro_rules! checked {
+    ($($stage:ty),+) => { $(impl sealed::Checked for $stage {} impl Checked for $stage {})+ };
+}
+checked!(Validated, Authorized, Admitted, Live, Confirmed, Cleared, Announced);
+
+impl<C: Context, T: Tool, S: Checked> Call<C, T, S> {
+    /// The clamped arguments: what is authorized, shown, confirmed, intercepted, executed and recorded (invariant K4).
+    pub fn args(&self) -> Args<'_> {
+        checked_args(&self.ctx)
+    }
+
+    /// What a policy and an interceptor judge (invariant P4).
+    pub fn subject(&self) -> Subject<'_> {
+        Subject {
+            caller: self.ctx.caller(),
+            spec: self.tool.spec(),
+            definition: self.tool.definition(),
+            args: self.args(),
+            arguments: self.facts.arguments,
+            now: self.facts.started.wall,
+        }
+    }
+}
+
+/// The arguments of a call that passed the reader.
+pub(crate) fn checked_args<C: Context>(ctx: &C) -> Args<'_> {
+    Args::reread(ctx.request().arguments, ctx.edits())
+}
+
+pub(crate) fn digest_arguments<C: Context>(ctx: &mut C, facts: &mut Facts) -> Result<Digest, KeysFull> {
+    if let Some(digest) = facts.arguments {
+        return Ok(digest);
+    }
+    let Parts { request, edits, keys, settings } = ctx.parts();
+    let args = Args::reread(request.arguments, edits);
+    let digest = args.digest(settings.digest_key, keys)?;
+    facts.arguments = Some(digest);
+    Ok(digest)
+}
+
+impl<C: Context, T, S> fmt::Debug for Call<C, T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("request", &self.ctx.request())
+            .field("stage", &core::any::type_name::<S>().rsplit("::").next())
+            .finish_non_exhaustive()
+    }
+}

@@ -18,6 +18,11 @@ impl<'a> Scanned<'a> {
     /// The text `{}`.
     pub(crate) const EMPTY_OBJECT: Self = Self { text: "{}" };
 
+    /// A text that passed [`scan`] before. For this crate's stages, which keep the text elsewhere in between.
+    pub(crate) const fn reread(text: &'a str) -> Self {
+        Self { text }
+    }
+
     /// The text, as it was given.
     #[must_use]
     pub const fn as_str(self) -> &'a str {

@@ -195,6 +195,12 @@ impl<'w> Writer<'w> {
         }
     }
 
+    /// Writes whatever `value` writes, which must be one JSON text.
+    pub fn raw(&mut self, value: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> fmt::Result {
+        self.separate()?;
+        value(self.out)
+    }
+
     /// Writes the value that `events` describe.
     pub fn events<'e, I: IntoIterator<Item = (u32, Event<'e>)>>(&mut self, events: I) -> fmt::Result {
         events.into_iter().try_for_each(|(_, event)| self.event(event))

@@ -1,0 +1,318 @@
+//! One record of the audit trail.
+
+use core::fmt;
+
+use crate::args::Args;
+use crate::call::{Closed, End, Facts, checked_args};
+use crate::clamp;
+use crate::code::{Code, Effect, Station};
+use crate::context::CallContext;
+use crate::digest::Digest;
+use crate::json::Object;
+use crate::policy::By;
+use crate::redact::{RedactedText, Redaction, Secrets};
+use crate::request::Context;
+use crate::time::Now;
+use crate::tool::{FieldRule, Tool, ToolFailure};
+
+/// The version of the record's shape. A reader refuses versions that it does not know (invariant N6).
+pub(crate) const VERSION: u64 = 1;
+
+/// Which of a call's records this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a sink must know which records have to be durable")]
+pub enum Kind {
+    /// The tool is about to start.
+    Intent,
+    /// The call is over.
+    Terminal,
+}
+
+impl Kind {
+    /// The name in records.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Intent => "intent",
+            Self::Terminal => "terminal",
+        }
+    }
+}
+
+/// Writes the reason of an end in the gate's own words, which hold no value of the call.
+pub(crate) trait Describe {
+    fn describe(&self, out: &mut dyn fmt::Write) -> fmt::Result;
+}
+
+/// The reason of an end, fit for a record.
+#[derive(Clone, Copy)]
+enum Detail<'a> {
+    /// What somebody else said (a tool, a panic, an interceptor): goes through redaction.
+    Foreign(RedactedText<'a>),
+    /// What the gate itself says.
+    Own(&'a dyn Describe),
+}
+
+impl fmt::Display for Detail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign(text) => write!(f, "{text}"),
+            Self::Own(reason) => reason.describe(f),
+        }
+    }
+}
+
+/// One record, as a view of a call. `Debug` shows no argument.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    /// Intent or terminal.
+    pub kind: Kind,
+    /// When the record was made.
+    pub at: Now,
+    /// Who asked.
+    pub caller: CallContext<'a>,
+    /// The name that was asked for.
+    pub tool: &'a str,
+    /// The digest of the tool's definition, once it was resolved.
+    pub definition: Option<Digest>,
+    /// The digest of the clamped arguments.
+    pub arguments: Option<Digest>,
+    /// The digest of policy and configuration in force, where the host has one.
+    pub policy: Option<Digest>,
+    /// Where the call ended; [`Station::Execute`] for an intent.
+    pub station: Station,
+    /// Why it did not succeed; `None` for a success and for an intent.
+    pub code: Option<Code>,
+    /// What the caller was told instead, when its attempts were used up.
+    pub told: Option<Code>,
+    /// What the call did to the world; [`Effect::Unknown`] for an intent.
+    pub effect: Effect,
+    /// How the call ended, in a word: `done`, `asked`, `planned`, `answered`, `denied` and so on.
+    pub end: &'static str,
+    /// The policy check that refused, if one did.
+    pub check: Option<&'static str>,
+    /// The rule that allowed or denied.
+    pub rule: Option<i64>,
+    /// The hash of the token that was issued or presented.
+    pub ticket: Option<Digest>,
+    /// Who confirmed the call.
+    pub confirmed_by: Option<By>,
+    /// Whether the channel is one that nobody configured.
+    pub unknown_channel: bool,
+    /// How long the call took, in nanoseconds.
+    pub took_ns: u64,
+    args: Option<Args<'a>>,
+    fields: &'a [FieldRule<'a>],
+    redaction: Redaction<'a>,
+    detail: Option<Detail<'a>>,
+}
+
+impl<'a> Record<'a> {
+    fn new<C: Context, T: Tool>(ctx: &'a C, tool: Option<&'a T>, facts: &Facts) -> Self {
+        let settings = ctx.settings();
+        Self {
+            kind: Kind::Intent,
+            at: facts.started,
+            caller: ctx.caller(),
+            tool: ctx.request().tool,
+            definition: tool.map(Tool::definition),
+            arguments: facts.arguments,
+            policy: settings.policy,
+            station: Station::Execute,
+            code: None,
+            told: None,
+            effect: Effect::Unknown,
+            end: "intent",
+            check: None,
+            rule: facts.rule,
+            ticket: facts.ticket,
+            confirmed_by: if facts.redeemed { facts.confirm } else { None },
+            unknown_channel: facts.unknown_channel,
+            took_ns: 0,
+            args: facts.was_read.then(|| checked_args(ctx)),
+            fields: tool.map_or(&[], |tool| tool.spec().fields),
+            redaction: settings.redaction,
+            detail: None,
+        }
+    }
+
+    pub(crate) fn intent<C: Context, T: Tool>(ctx: &'a C, tool: &'a T, facts: &Facts) -> Self {
+        Self::new(ctx, Some(tool), facts)
+    }
+
+    pub(crate) fn terminal<C: Context, T: Tool>(closed: &'a Closed<C, T>) -> Self {
+        let ended = &closed.ended;
+        let base = Self::new(&ended.ctx, ended.tool.as_ref(), &ended.facts);
+        Self {
+            kind: Kind::Terminal,
+            at: closed.at,
+            station: ended.station,
+            code: ended.end.code(),
+            told: closed.throttled.map(|_| Code::RateLimited),
+            effect: ended.end.effect(),
+            end: ended.end.name(),
+            check: match &ended.end {
+                End::Denied(denial) => Some(denial.check().as_str()),
+                End::Refused(refusal) => Some(refusal.as_str()),
+                End::StoreFault(store) => Some(store.as_str()),
+                _ => None,
+            },
+            rule: match &ended.end {
+                End::Denied(denial) => denial.rule(),
+                _ => ended.facts.rule,
+            },
+            took_ns: closed.took_ns,
+            detail: Some(match &ended.end {
+                End::Vetoed(text) | End::InterceptorFailed(text) | End::Panicked(text) => base.foreign(text.as_ref()),
+                End::Failed(failure) => base.foreign(failure.detail()),
+                _ => Detail::Own(closed),
+            }),
+            ..base
+        }
+    }
+
+    fn foreign(&self, text: &'a str) -> Detail<'a> {
+        let secrets = self.args.map_or(Secrets::NONE, |args| Secrets::of(args, self.fields));
+        Detail::Foreign(self.redaction.text(text, secrets))
+    }
+
+    /// The clamped arguments as JSON text, redacted; `None` when they were never read.
+    #[must_use]
+    pub fn redacted_args(&self) -> Option<impl fmt::Display> {
+        self.args.map(|args| self.redaction.args(args, self.fields))
+    }
+
+    /// The reason of the end, redacted; `None` for an intent.
+    #[must_use]
+    pub fn redacted_detail(&self) -> Option<impl fmt::Display> {
+        self.detail
+    }
+
+    /// Writes the record as one line of JSON without a line break at its end. The same call gives the same bytes on every
+    /// front-end (invariant N1); absent members are left out; every text is escaped, so that no record can forge another
+    /// (invariant J9).
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_json(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        let mut object = Object::begin(out)?;
+        self.write_members(&mut object)?;
+        object.end()
+    }
+
+    /// Writes the members of the record into an object that a sink began, for example after its sequence number.
+    ///
+    /// # Errors
+    /// Those of the object's writer.
+    pub fn write_members(&self, object: &mut Object<'_>) -> fmt::Result {
+        let Self { kind, at, caller, .. } = self;
+        object.number("v", VERSION)?;
+        object.text("kind", kind.as_str())?;
+        object.display("at", &at.wall)?;
+        object.text("request_id", caller.request_id)?;
+        object.optional("parent", caller.parent)?;
+        object.optional("tenant", caller.tenant)?;
+        object.optional("principal", caller.known_principal())?;
+        object.text("channel", caller.channel)?;
+        object.optional("session", caller.session)?;
+        object.optional("ip", caller.ip)?;
+        object.text("mode", caller.mode.as_str())?;
+        object.text("tool", self.tool)?;
+        self.digest(object, "tool_digest", self.definition)?;
+        self.digest(object, "args_digest", self.arguments)?;
+        self.digest(object, "policy", self.policy)?;
+        if let Some(args) = self.args {
+            object.raw("args", |out| write!(out, "{}", self.redaction.args(args, self.fields)))?;
+            if args.clamps().next().is_some() {
+                object.raw("clamped", |out| write_clamped(args, self.fields, out))?;
+            }
+        }
+        object.text("station", self.station.as_str())?;
+        object.text("end", self.end)?;
+        object.optional("code", self.code.map(Code::as_str))?;
+        object.optional("told", self.told.map(Code::as_str))?;
+        object.text("effect", self.effect.as_str())?;
+        object.optional("check", self.check)?;
+        if let Some(rule) = self.rule {
+            object.integer("rule", rule)?;
+        }
+        self.digest(object, "ticket", self.ticket)?;
+        if let Some(by) = self.confirmed_by {
+            object.text(
+                "confirmed_by",
+                match by {
+                    By::Caller => "self",
+                    By::Approver => "approver",
+                },
+            )?;
+        }
+        if self.unknown_channel {
+            object.boolean("unknown_channel", true)?;
+        }
+        if let Some(detail) = self.redacted_detail() {
+            let mut empty = true;
+            fmt::write(&mut Probe(&mut empty), format_args!("{detail}"))?;
+            if !empty {
+                object.display("detail", &detail)?;
+            }
+        }
+        if self.kind == Kind::Terminal {
+            object.number("took_us", self.took_ns / 1_000)?;
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as one of the record's members")]
+    fn digest(&self, object: &mut Object<'_>, name: &str, digest: Option<Digest>) -> fmt::Result {
+        match digest {
+            Some(digest) => object.display(name, &digest),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Writes the clamps of `args` as a list of `{"field","from","to"}` (invariant K3).
+pub(crate) fn write_clamped(args: Args<'_>, fields: &[FieldRule<'_>], out: &mut dyn fmt::Write) -> fmt::Result {
+    out.write_str("[")?;
+    let mut separator = "";
+    let mut result = Ok(());
+    clamp::changes(args, fields, &mut |change| {
+        let mut write = || {
+            out.write_str(separator)?;
+            separator = ",";
+            let mut object = Object::begin(out)?;
+            object.display("field", change.field)?;
+            object.display("from", &change.from)?;
+            object.display("to", &change.to)?;
+            object.end()
+        };
+        if result.is_ok() {
+            result = write();
+        }
+    });
+    result?;
+    out.write_str("]")
+}
+
+struct Probe<'a>(&'a mut bool);
+
+impl fmt::Write for Probe<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        *self.0 &= text.is_empty();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record")
+            .field("kind", &self.kind)
+            .field("request_id", &self.caller.request_id)
+            .field("tool", &self.tool)
+            .field("station", &self.station)
+            .field("end", &self.end)
+            .field("code", &self.code)
+            .field("effect", &self.effect)
+            .finish_non_exhaustive()
+    }
+}

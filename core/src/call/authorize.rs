@@ -1,0 +1,34 @@
+//! Stage 4: policy.
+
+use crate::code::Station;
+use crate::policy::{ChannelPolicy, Decision, confirmation_required};
+use crate::request::Context;
+use crate::tool::Tool;
+
+use super::{Call, End, Ended, Validated};
+
+/// Policy allowed the call.
+#[derive(Debug)]
+pub struct Authorized(());
+
+impl<C: Context, T: Tool> Call<C, T, Validated> {
+    /// Takes the policy's decision about [`Call::subject`].
+    ///
+    /// # Errors
+    /// The call ends when policy denies it.
+    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
+    pub fn authorize(mut self, decision: Decision<C::Text>) -> Result<Call<C, T, Authorized>, Ended<C, T>> {
+        match decision {
+            Decision::Allow(permission) => {
+                self.facts.rule = permission.rule();
+                self.facts.unknown_channel = permission.unknown_channel;
+                // A policy of the host's own may ask for more than the tool does, and never for less.
+                let floor =
+                    confirmation_required(self.tool.spec(), &ChannelPolicy::new(""), permission.consent.is_some());
+                self.facts.confirm = permission.confirm.max(floor);
+                Ok(self.advance())
+            }
+            Decision::Deny(denial) => Err(self.end(Station::Authorize, End::Denied(denial))),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Stage 7: a call that needs a yes asks for it, or redeems the one it was given.
+
+use crate::args::Args;
+use crate::code::Station;
+use crate::confirm::{Binding, By, Refusal, Token, caller_digest, principal_digest};
+use crate::context::CallContext;
+use crate::digest::Digest;
+use crate::request::Context;
+use crate::time::Timestamp;
+use crate::tool::{ConfirmBy, Tool};
+
+use super::{Call, End, Ended, Live, Store, StoreFault};
+
+/// Nobody has to be asked any more.
+#[derive(Debug)]
+pub struct Confirmed(());
+
+/// What confirmation asks of the host.
+#[must_use]
+#[expect(clippy::exhaustive_enums, reason = "a call asks, redeems, or needs neither")]
+pub enum Confirm<C, T> {
+    /// Go on.
+    NotNeeded(Call<C, T, Confirmed>),
+    /// Issue a ticket; the call ends with the question.
+    Ask(Asking<C, T>),
+    /// Claim the ticket that the call brought.
+    Redeem(Redeeming<C, T>),
+}
+
+impl<C: Context, T> core::fmt::Debug for Confirm<C, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NotNeeded(call) => f.debug_tuple("NotNeeded").field(call).finish(),
+            Self::Ask(asking) => f.debug_tuple("Ask").field(asking).finish(),
+            Self::Redeem(redeeming) => f.debug_tuple("Redeem").field(redeeming).finish(),
+        }
+    }
+}
+
+impl<C: Context, T: Tool> Call<C, T, Live> {
+    /// Finds out what has to happen. A call that brings a token always redeems it, whether or not this channel would have
+    /// asked: a token that was shown is used up or refused, never ignored.
+    ///
+    /// # Errors
+    /// The call ends when its arguments cannot be digested in the room that the host gave.
+    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
+    pub fn confirm(mut self) -> Result<Confirm<C, T>, Ended<C, T>> {
+        let presented = self.facts.ticket;
+        if presented.is_none() && self.facts.confirm.is_none() {
+            return Ok(Confirm::NotNeeded(self.advance()));
+        }
+        let arguments = match self.digest_arguments() {
+            Ok(digest) => digest,
+            Err(error) => return Err(self.end(Station::Confirm, End::NoRoom(error))),
+        };
+        let caller = self.ctx.caller();
+        let binding = Binding {
+            tool: self.tool.definition(),
+            arguments,
+            caller: caller_digest(&caller),
+            principal: principal_digest(&caller),
+        };
+        Ok(match presented {
+            Some(ticket) => Confirm::Redeem(Redeeming { call: self, ticket, binding }),
+            None => Confirm::Ask(Asking { call: self, binding }),
+        })
+    }
+}
+
+/// A call that needs a ticket.
+#[must_use]
+pub struct Asking<C, T> {
+    call: Call<C, T, Live>,
+    binding: Binding,
+}
+
+/// A ticket that a store issued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Issued {
+    /// What the caller comes back with.
+    pub token: Token,
+    /// From when on it is worthless.
+    pub expires_at: Timestamp,
+}
+
+/// Why a store issued no ticket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum IssueFault {
+    /// It did not answer.
+    Store,
+    /// It is full of tickets that are still alive.
+    Full,
+    /// The call needs an approver and no approver can be reached.
+    NoApprover,
+}
+
+impl From<StoreFault> for IssueFault {
+    fn from(_: StoreFault) -> Self {
+        Self::Store
+    }
+}
+
+impl<C: Context, T: Tool> Asking<C, T> {
+    /// What the ticket is to be bound to.
+    pub const fn binding(&self) -> &Binding {
+        &self.binding
+    }
+
+    /// Who has to answer.
+    pub fn by(&self) -> By {
+        self.call.facts.confirm.unwrap_or(By::Caller)
+    }
+
+    /// The scope that an approver needs; `None` when the caller itself answers.
+    pub fn approver_scope(&self) -> Option<&str> {
+        match (self.by(), self.call.tool.spec().confirm) {
+            (By::Caller, _) => None,
+            (By::Approver, ConfirmBy::Approver { scope }) => Some(scope),
+            (By::Approver, _) => Some(DEFAULT_APPROVER_SCOPE),
+        }
+    }
+
+    /// Who asks.
+    pub fn caller(&self) -> CallContext<'_> {
+        self.call.ctx.caller()
+    }
+
+    /// The arguments' text as the caller sent it: what the store keeps and hands out again.
+    pub fn snapshot(&self) -> &[u8] {
+        self.call.ctx.request().arguments
+    }
+
+    /// The clamped arguments: what an approver is shown.
+    pub fn args(&self) -> Args<'_> {
+        self.call.args()
+    }
+
+    /// The call that asks.
+    pub const fn call(&self) -> &Call<C, T, Live> {
+        &self.call
+    }
+
+    /// Takes the store's answer. Whatever it is, the call ends here: the yes comes with another call.
+    pub fn asked(self, answer: Result<Issued, IssueFault>) -> Ended<C, T> {
+        let by = self.by();
+        let mut call = self.call;
+        let end = match answer {
+            Ok(Issued { token, expires_at }) => {
+                call.facts.ticket = Some(token.hash());
+                End::Asked { token, expires_at, by }
+            }
+            Err(IssueFault::Store | IssueFault::Full) => End::StoreFault(Store::Confirmations),
+            Err(IssueFault::NoApprover) => End::NoApprover,
+        };
+        call.end(Station::Confirm, end)
+    }
+
+    /// Takes the answer of a host that has nobody to ask.
+    pub fn no_approver(self) -> Ended<C, T> {
+        self.asked(Err(IssueFault::NoApprover))
+    }
+}
+
+/// The scope an approver needs where only the channel asks for one.
+pub const DEFAULT_APPROVER_SCOPE: &str = "approve";
+
+/// A call that brought a ticket, at the moment of the claim.
+#[must_use]
+pub struct Redeeming<C, T> {
+    call: Call<C, T, Live>,
+    ticket: Digest,
+    binding: Binding,
+}
+
+impl<C: Context, T: Tool> Redeeming<C, T> {
+    /// The ticket to claim, by its token's hash.
+    pub const fn ticket(&self) -> Digest {
+        self.ticket
+    }
+
+    /// What the ticket must be good for: [`crate::confirm::Ticket::claim`] compares.
+    pub const fn binding(&self) -> &Binding {
+        &self.binding
+    }
+
+    /// The call that redeems.
+    pub const fn call(&self) -> &Call<C, T, Live> {
+        &self.call
+    }
+
+    /// Takes the store's answer to the claim. After `Ok(Ok(by))` the ticket is spent, whatever becomes of the call.
+    ///
+    /// # Errors
+    /// The call ends when the claim was refused or the store failed: whether it was claimed is unknown then, so it does not
+    /// run (invariant F1).
+    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
+    pub fn redeemed(
+        self,
+        answer: Result<Result<By, Refusal>, StoreFault>,
+    ) -> Result<Call<C, T, Confirmed>, Ended<C, T>> {
+        let mut call = self.call;
+        match answer {
+            Ok(Ok(by)) => {
+                // What the tool and the policy demand now counts, not what they demanded when the ticket was issued.
+                if call.facts.confirm == Some(By::Approver) && by == By::Caller {
+                    return Err(call.end(Station::Confirm, End::Refused(Refusal::OtherTool)));
+                }
+                call.facts.confirm = Some(by);
+                call.facts.redeemed = true;
+                Ok(call.advance())
+            }
+            Ok(Err(refusal)) => Err(call.end(Station::Confirm, End::Refused(refusal))),
+            Err(StoreFault) => Err(call.end(Station::Confirm, End::StoreFault(Store::Confirmations))),
+        }
+    }
+
+    /// Takes the answer of a host that has no such ticket.
+    ///
+    /// # Errors
+    /// Always: the call ends.
+    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
+    pub fn unknown(self) -> Result<Call<C, T, Confirmed>, Ended<C, T>> {
+        self.redeemed(Ok(Err(Refusal::Unknown)))
+    }
+}
+
+impl<C: Context, T> core::fmt::Debug for Asking<C, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Asking").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+impl<C: Context, T> core::fmt::Debug for Redeeming<C, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Redeeming").field("call", &self.call).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,178 @@
+//! What a call carries through the gate: who asks, what for, and the room that the gate needs for it.
+
+use crate::args::Edits;
+use crate::context::CallContext;
+use crate::digest::{Digest, DigestKey};
+use crate::json::KeySlot;
+use crate::redact::Redaction;
+
+/// What the caller sent.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The name of the tool, byte for byte.
+    pub tool: &'a str,
+    /// The arguments as JSON text; empty text stands for `{}`.
+    pub arguments: &'a [u8],
+    /// The confirmation token, which travels beside the arguments and is never read from them (invariant A3).
+    pub token: Option<&'a str>,
+}
+
+/// Tells the sizes only: what a caller sent may hold secrets (invariant L1).
+impl core::fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Request")
+            .field("tool", &self.tool)
+            .field("arguments", &format_args!("{} bytes", self.arguments.len()))
+            .field("token", &self.token.map(|_| ".."))
+            .finish()
+    }
+}
+
+/// What the gate is set to, the same for every call of a gate.
+#[derive(Clone, Copy)]
+pub struct Settings<'a> {
+    /// The key of all argument digests (invariant L3).
+    pub digest_key: &'a DigestKey,
+    /// What counts as a secret.
+    pub redaction: Redaction<'a>,
+    /// Whether every call's arguments are digested, or only those of mutating and confirmed calls.
+    pub digest_all: bool,
+    /// How many calls may stand above a call (invariant G8).
+    pub max_depth: u8,
+    /// The digest of policy and configuration in force, for the records (invariant J7).
+    pub policy: Option<Digest>,
+}
+
+/// How many calls may stand above a call where a host sets no other bound.
+pub const DEFAULT_MAX_DEPTH: u8 = 8;
+
+impl<'a> Settings<'a> {
+    /// The built-in redaction, digests of every call, nesting up to 8.
+    #[must_use]
+    pub const fn new(digest_key: &'a DigestKey) -> Self {
+        Self { digest_key, redaction: Redaction::DEFAULT, digest_all: true, max_depth: DEFAULT_MAX_DEPTH, policy: None }
+    }
+}
+
+impl core::fmt::Debug for Settings<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Settings")
+            .field("digest_all", &self.digest_all)
+            .field("max_depth", &self.max_depth)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The mutable parts of a [`Context`], borrowed together.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    /// What the caller sent, or the adopted snapshot.
+    pub request: Request<'a>,
+    /// Where clamps are written.
+    pub edits: &'a mut Edits,
+    /// Scratch for object keys; [`crate::json::key_capacity`] tells how much a text needs.
+    pub keys: &'a mut [KeySlot],
+    /// What the gate is set to.
+    pub settings: Settings<'a>,
+}
+
+/// What a call carries. Hosts implement it once, over borrowed or owned memory; [`Envelope`] is the borrowed one.
+///
+/// All methods must keep giving the same answers for as long as the call lives, except that [`Context::adopt`] replaces
+/// the arguments. The gate calls `adopt` at most once, before it reads any argument.
+pub trait Context {
+    /// How the host keeps short texts (a rule's description, a veto's reason): `&'static str`, `Arc<str>`, ...
+    type Text: AsRef<str>;
+    /// How the host's confirmation store hands out the arguments of a pending call.
+    type Snapshot;
+
+    /// Who asks.
+    fn caller(&self) -> CallContext<'_>;
+    /// What they ask.
+    fn request(&self) -> Request<'_>;
+    /// The clamps that apply.
+    fn edits(&self) -> &Edits;
+    /// What the gate is set to.
+    fn settings(&self) -> Settings<'_>;
+    /// The parts that the gate writes to.
+    fn parts(&mut self) -> Parts<'_>;
+    /// Replaces the arguments by those of a pending call: what was sent beside a token is inert (design 4.1).
+    fn adopt(&mut self, snapshot: Self::Snapshot);
+}
+
+impl<C: Context + ?Sized> Context for &mut C {
+    type Text = C::Text;
+    type Snapshot = C::Snapshot;
+
+    fn caller(&self) -> CallContext<'_> {
+        (**self).caller()
+    }
+
+    fn request(&self) -> Request<'_> {
+        (**self).request()
+    }
+
+    fn edits(&self) -> &Edits {
+        (**self).edits()
+    }
+
+    fn settings(&self) -> Settings<'_> {
+        (**self).settings()
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        (**self).parts()
+    }
+
+    fn adopt(&mut self, snapshot: Self::Snapshot) {
+        (**self).adopt(snapshot);
+    }
+}
+
+/// A call over borrowed memory; needs no heap.
+#[derive(Debug)]
+pub struct Envelope<'a> {
+    caller: CallContext<'a>,
+    request: Request<'a>,
+    settings: Settings<'a>,
+    edits: Edits,
+    keys: &'a mut [KeySlot],
+}
+
+impl<'a> Envelope<'a> {
+    /// A call of `request` by `caller`. `keys` is scratch: with fewer slots than [`crate::json::key_capacity`] tells, a
+    /// text with many keys is refused.
+    #[must_use]
+    pub fn new(caller: CallContext<'a>, request: Request<'a>, settings: Settings<'a>, keys: &'a mut [KeySlot]) -> Self {
+        Self { caller, request, settings, edits: Edits::new(), keys }
+    }
+}
+
+impl<'a> Context for Envelope<'a> {
+    type Text = &'static str;
+    type Snapshot = &'a [u8];
+
+    fn caller(&self) -> CallContext<'_> {
+        self.caller
+    }
+
+    fn request(&self) -> Request<'_> {
+        self.request
+    }
+
+    fn edits(&self) -> &Edits {
+        &self.edits
+    }
+
+    fn settings(&self) -> Settings<'_> {
+        self.settings
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        Parts { request: self.request, edits: &mut self.edits, keys: self.keys, settings: self.settings }
+    }
+
+    fn adopt(&mut self, snapshot: &'a [u8]) {
+        self.request.arguments = snapshot;
+    }
+}
