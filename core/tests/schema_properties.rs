@@ -1,0 +1,116 @@
+//! Properties of the core's schemas, on generated schemas and values.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests")]
+
+mod generate;
+mod import;
+
+use callgate_core::args::Args;
+use callgate_core::json::{KeySlot, Limits, key_capacity};
+use callgate_core::schema::{Property, Schema};
+use generate::{CANARY, Choices};
+use proptest::prelude::*;
+
+/// Gives `text` to `look` as arguments.
+fn read<T>(text: &str, look: impl FnOnce(Args<'_>) -> T) -> T {
+    let mut keys = vec![KeySlot::default(); key_capacity(text.as_bytes())];
+    look(Args::read(text.as_bytes(), &mut keys, &Limits::DEFAULT).expect("readable"))
+}
+
+fn violations(schema: &Schema<'_>, text: &str) -> Vec<(String, String)> {
+    read(text, |args| {
+        let mut found = Vec::new();
+        schema.validate(args, &mut |violation| found.push((violation.field.to_string(), violation.reason.to_string())));
+        found
+    })
+}
+
+/// Arguments that fit the schema more or less.
+fn arguments(document: &serde_json::Value, seed: u64) -> String {
+    match generate::instance(document, &mut Choices::new(seed), 0) {
+        value @ serde_json::Value::Object(_) => value.to_string(),
+        _ => "{}".into(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// L4: a message holds what the schema says and names, and never a value.
+    #[test]
+    fn l4_no_value_is_in_a_message(schema in generate::argument_schemas(), seed in any::<u64>()) {
+        for (field, reason) in violations(&schema, &arguments(&generate::document(&schema), seed)) {
+            prop_assert!(!field.contains(CANARY) && !reason.contains(CANARY), "{field}: {reason}");
+            prop_assert!(!reason.is_empty());
+        }
+    }
+
+    /// S9: the check changes nothing, and says the same again in the same order.
+    #[test]
+    fn s9_the_check_changes_nothing(schema in generate::argument_schemas(), seed in any::<u64>()) {
+        let text = arguments(&generate::document(&schema), seed);
+        prop_assert_eq!(violations(&schema, &text), violations(&schema, &text));
+        let written = read(&text, |args| {
+            let _ = schema.accepts(args);
+            let mut written = String::new();
+            args.write_json(&mut written).map(|()| written)
+        });
+        prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&written.unwrap()).unwrap(), serde_json::from_str::<serde_json::Value>(&text).unwrap());
+    }
+
+    /// What is written down and taken in again means the same.
+    #[test]
+    fn s6_the_export_means_the_same(schema in generate::argument_schemas(), seed in any::<u64>()) {
+        let document = generate::document(&schema);
+        // The document may say what only `check` refuses, such as a type of which no value can be.
+        let Ok(again) = import::import(&document) else { return Ok(()) };
+        let text = arguments(&document, seed);
+        prop_assert_eq!(violations(&schema, &text).is_empty(), violations(&again, &text).is_empty(), "{} {}", document, text);
+    }
+}
+
+/// S5: at the bounds of the reader and of a schema at once, one pass, every violation told, a fixed stack.
+#[test]
+fn s5_at_the_bounds_every_violation_is_told() {
+    let names: Vec<String> = (0..128).map(|n| format!("p{n}")).collect();
+    let properties: Vec<_> = names.iter().map(|name| Property::required(name, Schema::integer())).collect();
+    let schema = Schema::object(&properties);
+    schema.check().unwrap();
+
+    let members: Vec<String> = (0..4096).map(|n| format!(r#""p{n}":"x""#)).collect();
+    let found = violations(&schema, &format!("{{{}}}", members.join(",")));
+    assert_eq!(found.len(), 4096);
+    assert_eq!(found[127], ("p127".into(), "Expected integer, got string".into()));
+    assert!(found[4095].1.starts_with("Unknown property: p4095"));
+    assert_eq!(violations(&schema, "{}").len(), 128);
+
+    let list = Schema::array(&schema);
+    let root = [Property::required("rows", list)];
+    let rows = vec!["{}"; 2_000].join(",");
+    assert_eq!(violations(&Schema::object(&root), &format!(r#"{{"rows":[{rows}]}}"#)).len(), 2_000 * 128);
+}
+
+/// S5, V14: a value that nests as deep as the reader admits, against schemas that nest less, as deep, and not at all.
+#[test]
+fn s5_depth_is_bounded_on_both_sides() {
+    let text = format!(r#"{{"a":{}{}}}"#, "[".repeat(63), "]".repeat(63));
+    const INTEGER: Schema<'static> = Schema::integer();
+    let mut schema = Schema::any();
+    for depth in 1..31 {
+        schema = Schema::array(Box::leak(Box::new(schema)));
+        assert_eq!(schema.depth(), depth + 1);
+        let root = [Property::required("a", schema)];
+        let root = Schema::object(&root);
+        root.check().unwrap();
+        assert_eq!(violations(&root, &text), []);
+        let flat = [Property::required("a", Schema::array(&INTEGER))];
+        assert_eq!(violations(&Schema::object(&flat), &text), [("a[0]".into(), "Expected integer, got array".into())]);
+    }
+    let mut leaf = Schema::integer();
+    for _ in 1..31 {
+        leaf = Schema::array(Box::leak(Box::new(leaf)));
+    }
+    let root = [Property::required("a", leaf)];
+    let found = violations(&Schema::object(&root), &text);
+    assert_eq!(found, [(format!("a{}", "[0]".repeat(30)), "Expected integer, got array".into())]);
+}
