@@ -1,0 +1,8 @@
+//! What the policy gate decides, seen from outside.
+#![cfg(test)]
+
+mod consent;
+mod fixture;
+mod properties;
+mod rules;
+mod scenarios;
