@@ -10,15 +10,31 @@
 //!
 //! Everything else is kept as it is. Where bounds are met, more is replaced and never less.
 
+mod known;
 mod names;
+mod pairs;
+mod shapes;
+mod spans;
+mod text;
+mod units;
+mod urls;
+mod values;
+mod walk;
 
 use core::fmt;
 
 use crate::args::Args;
+use crate::json::write::Writer;
+use crate::json::{Event, Text};
 use crate::tool::FieldRule;
+use known::Known;
+use walk::{Standing, Walk};
 
 /// What stands in place of a secret.
 pub const REPLACEMENT: &str = "***REDACTED***";
+
+/// The most bytes of one text that are looked at and written, unless a host says otherwise.
+pub const TEXT_LIMIT: u32 = 8192;
 
 /// The rules of redaction in force: the built-in sensitive names and the host's own.
 ///
@@ -29,14 +45,21 @@ pub const REPLACEMENT: &str = "***REDACTED***";
 /// assert!(redaction.is_sensitive("PIN") && redaction.is_sensitive("tenantId"));
 /// assert!(!redaction.is_sensitive("max_tokens") && !redaction.is_sensitive("author"));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Redaction<'a> {
     names: &'a [&'a str],
+    text_limit: u32,
+}
+
+impl Default for Redaction<'_> {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
 }
 
 impl<'a> Redaction<'a> {
-    /// The built-in names alone.
-    pub const DEFAULT: Self = Self { names: &[] };
+    /// The built-in names alone, and texts of up to [`TEXT_LIMIT`].
+    pub const DEFAULT: Self = Self { names: &[], text_limit: TEXT_LIMIT };
 
     /// The same rules, with these names instead of the host's names so far, beside the built-in ones, which always hold.
     ///
@@ -49,6 +72,13 @@ impl<'a> Redaction<'a> {
         self
     }
 
+    /// The same rules, with texts cut after `bytes` bytes. The cut is visible: `[cut: 10000 bytes in all]`.
+    #[must_use]
+    pub const fn with_text_limit(mut self, bytes: u32) -> Self {
+        self.text_limit = bytes;
+        self
+    }
+
     /// Whether the value beside the name `key` is a secret.
     #[must_use]
     pub fn is_sensitive(&self, key: &str) -> bool {
@@ -58,22 +88,78 @@ impl<'a> Redaction<'a> {
     /// A free text (an error, a panic, a reason, a note) without the secrets in it, as something to display.
     #[must_use]
     pub const fn text(self, text: &'a str, secrets: Secrets<'a>) -> RedactedText<'a> {
-        RedactedText {
-            redaction: self,
-            text,
-            secrets,
-        }
+        RedactedText { redaction: self, text, secrets }
     }
 
     /// The arguments of a call as compact JSON without the secrets in it, as something to display. `fields` are the rules of
     /// the tool; those marked secret count.
     #[must_use]
     pub const fn args(self, args: Args<'a>, fields: &'a [FieldRule<'a>]) -> RedactedArgs<'a> {
-        RedactedArgs {
-            redaction: self,
-            args,
-            fields,
+        RedactedArgs { redaction: self, args, fields }
+    }
+
+    /// Writes a free text without the secrets in it. The rest is written as it stands, controls too: what shows the result
+    /// escapes it ([`crate::json::write`] does).
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn write_text(&self, text: &str, secrets: Secrets<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
+        text::write(text.into(), self, &secrets.known(self), out)
+    }
+
+    /// Writes the clamped arguments of a call as compact JSON without the secrets in it: values that are secrets become the
+    /// string [`REPLACEMENT`], strings and keys are written as [`write_text`](Self::write_text) writes texts. Invisible characters and
+    /// controls are escaped (invariants D5, J9).
+    ///
+    /// # Errors
+    /// What `out` says.
+    pub fn write_args(&self, args: Args<'_>, fields: &[FieldRule<'_>], out: &mut dyn fmt::Write) -> fmt::Result {
+        self.write_events(args.events(), fields, Secrets::of(args, fields), out)
+    }
+
+    /// Writes any JSON value (a tool's result, say) as [`write_args`](Self::write_args) writes arguments. `fields` are rules
+    /// for this value, `secrets` those of the call that it belongs to.
+    ///
+    /// # Errors
+    /// What `out` says; and [`fmt::Error`] for events that are no JSON value.
+    pub fn write_events<'e, I>(
+        &self,
+        events: I,
+        fields: &[FieldRule<'_>],
+        secrets: Secrets<'_>,
+        out: &mut dyn fmt::Write,
+    ) -> fmt::Result
+    where
+        I: IntoIterator<Item = (u32, Event<'e>), IntoIter: Clone>,
+    {
+        let known = secrets.known(self);
+        let mut json = Writer::new(out);
+        for (event, standing) in Walk::new(events.into_iter(), *self, fields) {
+            match (standing, event) {
+                (Standing::Within, _) => {}
+                (Standing::Secret, _) => json.string(REPLACEMENT)?,
+                (Standing::Open, Event::String(text)) => {
+                    json.display(&Inner { text, redaction: self, known: &known })?;
+                }
+                (Standing::Open, Event::Number(number)) if known.is_number(number) => json.string(REPLACEMENT)?,
+                (Standing::Open, Event::Key(key)) if text::holds_secrets(key, self, &known) => json.key(REPLACEMENT)?,
+                (Standing::Open, event) => json.event(event)?,
+            }
         }
+        Ok(())
+    }
+}
+
+/// A string within a JSON value.
+struct Inner<'a> {
+    text: Text<'a>,
+    redaction: &'a Redaction<'a>,
+    known: &'a Known,
+}
+
+impl fmt::Display for Inner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        text::write(self.text, self.redaction, self.known, f)
     }
 }
 
@@ -89,6 +175,21 @@ impl<'a> Secrets<'a> {
     #[must_use]
     pub const fn of(args: Args<'a>, fields: &'a [FieldRule<'a>]) -> Self {
         Self(Some((args, fields)))
+    }
+
+    fn known(&self, redaction: &Redaction<'_>) -> Known {
+        let mut known = Known::default();
+        if let Some((args, fields)) = self.0 {
+            let walk = Walk::new(args.events(), *redaction, fields);
+            for (event, _) in walk.filter(|(_, standing)| *standing != Standing::Open) {
+                match event {
+                    Event::String(text) => known.add(text.chars()),
+                    Event::Number(number) => known.add_number(number),
+                    _ => {}
+                }
+            }
+        }
+        known
     }
 }
 
@@ -108,8 +209,7 @@ pub struct RedactedText<'a> {
 
 impl fmt::Display for RedactedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let _ = (self.redaction, self.text, self.secrets.0);
-        f.write_str(REPLACEMENT)
+        self.redaction.write_text(self.text, self.secrets, f)
     }
 }
 
@@ -130,8 +230,7 @@ pub struct RedactedArgs<'a> {
 
 impl fmt::Display for RedactedArgs<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let _ = (self.redaction, self.args, self.fields);
-        write!(f, "\"{REPLACEMENT}\"")
+        self.redaction.write_args(self.args, self.fields, f)
     }
 }
 

@@ -42,12 +42,7 @@ const fn patterns(first: u8) -> Patterns {
              cryptokey csrf cvc cvv",
             "cred",
         ),
-        b'd' => (
-            "",
-            "decryptionkey",
-            "dbpass deploykey deploymentkey dsn",
-            "",
-        ),
+        b'd' => ("", "decryptionkey", "dbpass deploykey deploymentkey dsn", ""),
         b'e' => ("", "encryptionkey", "encryptkey", ""),
         // `2fa_code`: digits are borders and leave no letter.
         b'f' => ("", "", "facode functionkey functionskey", ""),
@@ -63,12 +58,7 @@ const fn patterns(first: u8) -> Patterns {
             "passkey pgpass pinblock pincode pinhash presharedkey psk",
             "pass pw",
         ),
-        b'r' => (
-            "",
-            "recoverycode",
-            "recoverykey recoveryphrase rootkey rootpass",
-            "",
-        ),
+        b'r' => ("", "recoverycode", "recoverykey recoveryphrase rootkey rootpass", ""),
         b's' => (
             "",
             "secret secretkey securityanswer sessid sessionid sessionkey signingkey",
@@ -84,12 +74,7 @@ const fn patterns(first: u8) -> Patterns {
         b'x' => ("", "", "xsrf", ""),
         _ => ("", "", "", ""),
     };
-    Patterns {
-        anywhere,
-        tail,
-        words,
-        last,
-    }
+    Patterns { anywhere, tail, words, last }
 }
 
 /// Words that say, in a name with the plural `tokens`, that tokens are counted and not carried: `max_tokens`, `tokens_used`.
@@ -169,30 +154,60 @@ impl Words {
         if border {
             self.mark_start(self.len);
         }
-        let mut bytes = [0; 4];
-        for byte in letter
-            .encode_utf8(&mut bytes)
-            .bytes()
-            .take_while(|_| kind != Kind::Border)
-        {
-            match self.letters.get_mut(self.len) {
-                Some(room) => {
-                    *room = byte;
-                    self.len = self.len.saturating_add(1);
-                }
-                None => self.overflow = true,
+        if kind != Kind::Border {
+            let (bytes, from) = encode(letter);
+            for byte in bytes.iter().skip(from) {
+                self.store(*byte);
             }
         }
         self.before_last = self.last;
         self.last = kind;
     }
 
+    fn store(&mut self, letter: u8) {
+        match self.letters.get_mut(self.len) {
+            Some(room) => {
+                *room = letter;
+                self.len = self.len.saturating_add(1);
+            }
+            None => self.overflow = true,
+        }
+    }
+
+    /// Adds the words of another name.
+    pub(super) fn append(&mut self, other: &Self) {
+        for (at, letter) in other.letters.iter().take(other.len).enumerate() {
+            if at == 0 || other.is_start(at) {
+                self.mark_start(self.len);
+            }
+            self.store(*letter);
+        }
+        self.overflow |= other.overflow;
+        self.last = other.last;
+        self.before_last = other.before_last;
+    }
+
     pub(super) fn are_sensitive(&self, extra: &[&str]) -> bool {
         self.overflow
             || (0..self.len).any(|at| self.pattern_begins(at))
-            || extra
-                .iter()
-                .any(|name| (0..self.len).any(|at| self.is_start(at) && self.name_stands(at, name)))
+            || extra.iter().any(|name| (0..self.len).any(|at| self.is_start(at) && self.name_stands(at, name)))
+    }
+
+    /// Whether the name carries a signature that grants access, as in the query of a signed URL. Only there: elsewhere a
+    /// signature is that of a function or of a document.
+    pub(super) fn are_signature(&self) -> bool {
+        (0..self.len).any(|at| {
+            self.is_start(at)
+                && ["signature", "sig"]
+                    .iter()
+                    .any(|name| self.letters_from(at).strip_prefix(name.as_bytes()) == Some(&[]))
+        })
+    }
+
+    /// Whether the value of such a name goes on to the end of the line: that of a header, or a phrase.
+    pub(super) fn take_the_line(&self) -> bool {
+        const LONG: [&str; 6] = ["authheader", "authorization", "connectionstr", "cookie", "mnemonic", "phrase"];
+        (0..self.len).any(|at| LONG.iter().any(|name| self.letters_from(at).starts_with(name.as_bytes())))
     }
 
     fn pattern_begins(&self, at: usize) -> bool {
@@ -202,26 +217,20 @@ impl Words {
         };
         let table = patterns(*first);
         let found = |list: &'static str, stands: fn(&Self, usize, usize) -> bool| {
-            list.split(' ')
-                .filter(|pattern| !pattern.is_empty())
-                .any(|pattern| {
-                    let Some(after) = letters.strip_prefix(pattern.as_bytes()) else {
-                        return false;
-                    };
-                    let end = at.saturating_add(pattern.len());
-                    let plural = after.first() == Some(&b's') && self.is_end(end.saturating_add(1));
-                    let end = if plural { end.saturating_add(1) } else { end };
-                    stands(self, at, end) && !self.is_about(at, end, pattern, plural)
-                })
+            list.split(' ').filter(|pattern| !pattern.is_empty()).any(|pattern| {
+                let Some(after) = letters.strip_prefix(pattern.as_bytes()) else {
+                    return false;
+                };
+                let end = at.saturating_add(pattern.len());
+                let plural = after.first() == Some(&b's') && self.is_end(end.saturating_add(1));
+                let end = if plural { end.saturating_add(1) } else { end };
+                stands(self, at, end) && !self.is_about(at, end, pattern, plural)
+            })
         };
         found(table.anywhere, |_, _, _| true)
             || found(table.tail, |words, _, end| words.is_end(end))
-            || found(table.words, |words, start, end| {
-                words.is_start(start) && words.is_end(end)
-            })
-            || found(table.last, |words, start, end| {
-                words.is_start(start) && end == words.len
-            })
+            || found(table.words, |words, start, end| words.is_start(start) && words.is_end(end))
+            || found(table.last, |words, start, end| words.is_start(start) && end == words.len)
     }
 
     /// Whether the pattern at `start..end` is only what the value is about: `max_tokens`, `token_type`.
@@ -231,8 +240,7 @@ impl Words {
         match (pattern, plural) {
             ("token", true) => before().chain(after()).any(|word| is_in(word, COUNTS)),
             ("token", false) => {
-                before().any(|word| is_in(word, BEFORE_ONE))
-                    || after().any(|word| is_in(word, AFTER_ONE))
+                before().any(|word| is_in(word, BEFORE_ONE)) || after().any(|word| is_in(word, AFTER_ONE))
             }
             ("authorization", _) => after().any(|word| is_in(word, AFTER_ONE)),
             _ => false,
@@ -242,17 +250,18 @@ impl Words {
     /// Whether the host's name stands at `at` as complete words.
     fn name_stands(&self, at: usize, name: &str) -> bool {
         let mut end = at;
-        let mut bytes = [0; 4];
         for c in name.chars() {
             let (letter, kind) = fold(c);
             if kind == Kind::Border {
                 continue;
             }
-            let letter = letter.encode_utf8(&mut bytes);
-            if !self.letters_from(end).starts_with(letter.as_bytes()) {
-                return false;
+            let (bytes, from) = encode(letter);
+            for byte in bytes.iter().skip(from) {
+                if self.letters.get(end).filter(|_| end < self.len) != Some(byte) {
+                    return false;
+                }
+                end = end.saturating_add(1);
             }
-            end = end.saturating_add(letter.len());
         }
         end > at && self.is_end(end)
     }
@@ -278,10 +287,7 @@ impl Words {
     }
 
     fn is_start(&self, at: usize) -> bool {
-        u32::try_from(at)
-            .ok()
-            .and_then(|at| self.starts.checked_shr(at))
-            .is_some_and(|bits| bits & 1 == 1)
+        u32::try_from(at).ok().and_then(|at| self.starts.checked_shr(at)).is_some_and(|bits| bits & 1 == 1)
     }
 
     fn is_end(&self, at: usize) -> bool {
@@ -325,12 +331,22 @@ fn fold(c: char) -> (char, Kind) {
     }
 }
 
+/// A letter as bytes, right-aligned, and where they begin: one byte for ASCII, else three that are no ASCII.
+const fn encode(letter: char) -> ([u8; 3], usize) {
+    const fn seven_bits(code: u32) -> u8 {
+        (code & 0x7f) as u8 | 0x80
+    }
+    let code = letter as u32;
+    if letter.is_ascii() {
+        ([0, 0, code as u8], 2)
+    } else {
+        ([seven_bits(code >> 14), seven_bits(code >> 7), seven_bits(code)], 0)
+    }
+}
+
 /// The ASCII form of a full-width form.
 fn narrow(c: char) -> char {
-    u32::from(c)
-        .checked_sub(0xfee0)
-        .and_then(char::from_u32)
-        .unwrap_or(c)
+    u32::from(c).checked_sub(0xfee0).and_then(char::from_u32).unwrap_or(c)
 }
 
 #[cfg(test)]
@@ -406,7 +422,10 @@ mod tests {
     fn a_hosts_names_are_compared_word_by_word() {
         let extra = ["pin", "tenant-id", "\u{5bc6}\u{7801}", "", "_", "7"];
         let sensitive = |key: &str| is_sensitive(key.chars(), &extra);
-        for name in "pin PIN user_pin pinValue tenantId TENANT_ID x-tenant-id tenantid \u{5bc6}\u{7801} db_\u{5bc6}\u{7801}".split(' ') {
+        for name in
+            "pin PIN user_pin pinValue tenantId TENANT_ID x-tenant-id tenantid \u{5bc6}\u{7801} db_\u{5bc6}\u{7801}"
+                .split(' ')
+        {
             assert!(sensitive(name), "{name}");
         }
         for name in "spin pinned tenant id tenantidentity 7 page_7 ".split(' ') {
@@ -427,29 +446,12 @@ mod tests {
     fn each_pattern_stands_under_its_letter_and_matches_itself() {
         let mut all = Vec::new();
         for first in 0..=u8::MAX {
-            let Patterns {
-                anywhere,
-                tail,
-                words,
-                last,
-            } = patterns(first);
-            for pattern in [anywhere, tail, words, last]
-                .iter()
-                .flat_map(|list| list.split(' '))
-            {
-                assert!(
-                    pattern.bytes().all(|byte| byte.is_ascii_lowercase()),
-                    "{pattern}"
-                );
-                assert!(
-                    pattern.is_empty() || pattern.bytes().next() == Some(first),
-                    "{pattern}"
-                );
+            let Patterns { anywhere, tail, words, last } = patterns(first);
+            for pattern in [anywhere, tail, words, last].iter().flat_map(|list| list.split(' ')) {
+                assert!(pattern.bytes().all(|byte| byte.is_ascii_lowercase()), "{pattern}");
+                assert!(pattern.is_empty() || pattern.bytes().next() == Some(first), "{pattern}");
                 assert!(pattern.is_empty() || sensitive(pattern), "{pattern}");
-                assert!(
-                    pattern.is_empty() || !all.contains(&pattern),
-                    "{pattern} stands twice"
-                );
+                assert!(pattern.is_empty() || !all.contains(&pattern), "{pattern} stands twice");
                 all.push(pattern);
             }
         }

@@ -1,0 +1,290 @@
+//! Secrets whose values are known: those of the call's own arguments.
+//!
+//! They are kept as hashes and looked for by a rolling hash, so that neither their length nor their number makes a search
+//! slow. Two texts with one hash would cost a stretch of harmless text; no occurrence is ever missed.
+
+use core::fmt;
+
+use super::spans::{Span, Spans};
+use crate::json::{Chars, Number, Text};
+
+/// The most secrets that are looked for. With more, whole texts are replaced.
+pub(super) const MAX_KNOWN: usize = 32;
+
+/// The fewest characters of a secret that is looked for: shorter ones stand in every text by chance.
+pub(super) const MIN_CHARS: u32 = 4;
+
+/// The base of the rolling hash, odd and without a pattern.
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Needle {
+    hash: u64,
+    /// Its length in characters.
+    chars: u32,
+}
+
+/// The known secrets.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Known {
+    needles: [Needle; MAX_KNOWN],
+    len: usize,
+    overflow: bool,
+}
+
+impl Known {
+    /// Adds a secret, unless it is too short.
+    pub(super) fn add(&mut self, secret: impl Iterator<Item = char>) {
+        let mut needle = Needle::default();
+        for c in secret {
+            needle.push(c);
+        }
+        self.keep(needle);
+    }
+
+    /// Adds a secret number, as JSON writes it.
+    pub(super) fn add_number(&mut self, secret: Number) {
+        self.keep(Needle::of(secret));
+    }
+
+    /// Whether a number is one of the secrets.
+    pub(super) fn is_number(&self, number: Number) -> bool {
+        self.overflow
+            || self.len > 0 && {
+                let needle = Needle::of(number);
+                self.iter().any(|known| known == needle)
+            }
+    }
+
+    fn keep(&mut self, needle: Needle) {
+        if needle.chars < MIN_CHARS || self.iter().any(|known| known == needle) {
+            return;
+        }
+        match self.needles.get_mut(self.len) {
+            Some(room) => {
+                *room = needle;
+                self.len = self.len.saturating_add(1);
+            }
+            None => self.overflow = true,
+        }
+    }
+
+    /// Adds to `spans` every occurrence that begins in the first `visible` bytes of `text`: as it is, in JSON's, Rust's or
+    /// URLs' encoding, once or twice, and in any case of ASCII letters. `None` when there are more secrets than can be kept.
+    pub(super) fn find(&self, text: Text<'_>, visible: u32, spans: &mut Spans) -> Option<()> {
+        use Layer::{Percent, Plain, Slash};
+        if self.overflow {
+            return None;
+        }
+        if self.len == 0 {
+            return Some(());
+        }
+        let (mut slash, mut percent) = (false, false);
+        for c in text.chars() {
+            slash |= c == '\\';
+            percent |= c == '%';
+        }
+        let ways = [
+            (true, [Plain, Plain]),
+            (slash, [Slash, Plain]),
+            (slash, [Slash, Slash]),
+            (percent, [Percent, Plain]),
+            (percent, [Percent, Percent]),
+            (slash && percent, [Slash, Percent]),
+        ];
+        for (_, layers) in ways.iter().filter(|(needed, _)| *needed) {
+            let decoded = Decoded { chars: text.chars(), at: 0, layers: *layers };
+            for needle in self.iter() {
+                needle.find(&decoded, visible, spans);
+            }
+        }
+        Some(())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Needle> + '_ {
+        self.needles.iter().take(self.len).copied()
+    }
+}
+
+impl fmt::Write for Needle {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.chars().for_each(|c| self.push(c));
+        Ok(())
+    }
+}
+
+impl Needle {
+    fn of(number: Number) -> Self {
+        let mut needle = Self::default();
+        // A needle takes whatever is written to it.
+        let _ = fmt::write(&mut needle, format_args!("{number}"));
+        needle
+    }
+
+    fn push(&mut self, c: char) {
+        self.hash = roll(self.hash, c);
+        self.chars = self.chars.saturating_add(1);
+    }
+
+    fn find(self, text: &Decoded<'_>, visible: u32, spans: &mut Spans) {
+        let (mut first, mut last) = (text.clone(), text.clone());
+        let mut hash = 0;
+        for _ in 0..self.chars {
+            let Some(c) = last.next() else { return };
+            hash = roll(hash, c);
+        }
+        let outgoing = power(self.chars);
+        loop {
+            let start = first.at;
+            let Some(old) = first.next() else { return };
+            if start >= visible {
+                return;
+            }
+            if hash == self.hash {
+                spans.add(Span { start, end: last.at.min(visible) });
+            }
+            let Some(new) = last.next() else { return };
+            hash = roll(hash, new).wrapping_sub(value(old).wrapping_mul(outgoing));
+        }
+    }
+}
+
+/// The hash with one more character.
+fn roll(hash: u64, c: char) -> u64 {
+    hash.wrapping_mul(BASE).wrapping_add(value(c))
+}
+
+/// What a character counts. A plus sign counts as a space, which it stands for in the query of a URL.
+fn value(c: char) -> u64 {
+    match c {
+        '+' => u64::from(b' '),
+        other => u64::from(u32::from(other.to_ascii_lowercase())),
+    }
+}
+
+/// `BASE` to the power of `exponent`.
+const fn power(mut exponent: u32) -> u64 {
+    let (mut result, mut base) = (1_u64, BASE);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = result.wrapping_mul(base);
+        }
+        base = base.wrapping_mul(base);
+        exponent >>= 1;
+    }
+    result
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layer {
+    /// Nothing is decoded.
+    Plain,
+    /// Backslash escapes of JSON and of Rust's `Debug`.
+    Slash,
+    /// Percent encoding of UTF-8.
+    Percent,
+}
+
+/// The characters of a text with up to two layers of encoding taken off, the outer first.
+#[derive(Clone)]
+struct Decoded<'t> {
+    chars: Chars<'t>,
+    /// Byte offset of the next character in the text.
+    at: u32,
+    layers: [Layer; 2],
+}
+
+impl Decoded<'_> {
+    fn next(&mut self) -> Option<char> {
+        let [outer, inner] = self.layers;
+        self.decode(inner, |text| text.decode(outer, Self::plain))
+    }
+
+    fn plain(&mut self) -> Option<char> {
+        let c = self.chars.next()?;
+        self.at = u32::try_from(c.len_utf8()).ok().and_then(|len| self.at.checked_add(len)).unwrap_or(u32::MAX);
+        Some(c)
+    }
+
+    fn decode(&mut self, layer: Layer, next: impl Fn(&mut Self) -> Option<char>) -> Option<char> {
+        let c = next(self)?;
+        let mut ahead = self.clone();
+        let decoded = match (layer, c) {
+            (Layer::Slash, '\\') => ahead.escape(&next),
+            (Layer::Percent, '%') => ahead.percent(&next),
+            _ => None,
+        };
+        if decoded.is_some() {
+            *self = ahead;
+        }
+        Some(decoded.unwrap_or(c))
+    }
+
+    /// What follows a backslash.
+    fn escape(&mut self, next: &impl Fn(&mut Self) -> Option<char>) -> Option<char> {
+        match next(self)? {
+            c @ ('"' | '\'' | '`' | '/' | '\\') => Some(c),
+            'n' => Some('\n'),
+            'r' => Some('\r'),
+            't' => Some('\t'),
+            'b' => Some('\u{8}'),
+            'f' => Some('\u{c}'),
+            '0' => Some('\0'),
+            'x' => char::from_u32(self.hex(next, 2)?),
+            'u' => {
+                let mut ahead = self.clone();
+                if next(&mut ahead) == Some('{') {
+                    *self = ahead;
+                    let mut code = 0_u32;
+                    loop {
+                        match next(self)? {
+                            '}' => return char::from_u32(code),
+                            digit => code = code.checked_mul(16)?.checked_add(digit.to_digit(16)?)?,
+                        }
+                    }
+                }
+                let high = self.hex(next, 4)?;
+                if high & 0xfc00 != 0xd800 {
+                    return char::from_u32(high);
+                }
+                if (next(self)?, next(self)?) != ('\\', 'u') {
+                    return None;
+                }
+                let low = self.hex(next, 4)?;
+                char::from_u32(((high & 0x3ff) << 10 | low & 0x3ff).wrapping_add(0x1_0000))
+            }
+            _ => None,
+        }
+    }
+
+    /// What follows a percent sign: one character of UTF-8, or a byte that is none as the character of its number.
+    fn percent(&mut self, next: &impl Fn(&mut Self) -> Option<char>) -> Option<char> {
+        let first = self.hex(next, 2)?;
+        let (more, mut code) = match first {
+            0xc2..=0xdf => (1, first & 0x1f),
+            0xe0..=0xef => (2, first & 0x0f),
+            0xf0..=0xf4 => (3, first & 0x07),
+            _ => return char::from_u32(first),
+        };
+        let mut ahead = self.clone();
+        for _ in 0..more {
+            let tail = (next(&mut ahead) == Some('%'))
+                .then(|| ahead.hex(next, 2))
+                .flatten()
+                .filter(|tail| tail & 0xc0 == 0x80);
+            let Some(tail) = tail else { return char::from_u32(first) };
+            code = code << 6 | tail & 0x3f;
+        }
+        let c = char::from_u32(code)?;
+        *self = ahead;
+        Some(c)
+    }
+
+    fn hex(&mut self, next: &impl Fn(&mut Self) -> Option<char>, digits: u32) -> Option<u32> {
+        let mut code = 0;
+        for _ in 0..digits {
+            code = code << 4 | next(self)?.to_digit(16)?;
+        }
+        Some(code)
+    }
+}

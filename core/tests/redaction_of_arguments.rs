@@ -1,0 +1,136 @@
+//! Redaction of arguments and of the texts about them (invariants L1, L2, J9, D5; cases R1, R5), through the public API.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use callgate_core::args::Args;
+use callgate_core::json::{KeySlot, Limits};
+use callgate_core::redact::{Redaction, Secrets};
+use callgate_core::tool::FieldRule;
+
+fn with_args<T>(json: &str, then: impl FnOnce(Args<'_>) -> T) -> T {
+    let mut keys = vec![KeySlot::default(); callgate_core::json::key_capacity(json.as_bytes())];
+    then(Args::read(json.as_bytes(), &mut keys, &Limits::DEFAULT).expect(json))
+}
+
+fn redacted(json: &str, secret: &[&str]) -> String {
+    let fields: Vec<FieldRule<'_>> = secret.iter().map(|path| FieldRule::secret(path)).collect();
+    with_args(json, |args| Redaction::DEFAULT.args(args, &fields).to_string())
+}
+
+/// Arguments with what they become; `*` stands for the replacement.
+#[track_caller]
+fn check(table: &[(&str, &[&str], &str)]) {
+    for (json, secret, expected) in table {
+        assert_eq!(redacted(json, secret), expected.replace('*', "***REDACTED***"), "{json}");
+    }
+}
+
+#[test]
+fn r1_sensitive_names_at_every_depth() {
+    check(&[
+        ("{}", &[], "{}"),
+        (
+            r#"{"cfg":{"headers":[{"authorization":"Bearer sk-x"}]}}"#,
+            &[],
+            r#"{"cfg":{"headers":[{"authorization":"*"}]}}"#,
+        ),
+        (r#"{"username":"bob","password":"x","n":1}"#, &[], r#"{"username":"bob","password":"*","n":1}"#),
+        (r#"{"apiKey":{"a":[1,{"b":2}],"c":"d"},"n":[true,null]}"#, &[], r#"{"apiKey":"*","n":[true,null]}"#),
+        (r#"{"tokens":["a","b"],"max_tokens":5}"#, &[], r#"{"tokens":"*","max_tokens":5}"#),
+        (r#"{"a":[[{"Access-Token":1}],2]}"#, &[], r#"{"a":[[{"Access-Token":"*"}],2]}"#),
+        (r#"{"pass\u0077ord":"x"}"#, &[], r#"{"password":"*"}"#),
+        (r#"{"secret":null,"otp":true}"#, &[], r#"{"secret":"*","otp":"*"}"#),
+    ]);
+}
+
+#[test]
+fn l2_fields_marked_secret() {
+    check(&[
+        (r#"{"note":"x","n":1}"#, &["/note"], r#"{"note":"*","n":1}"#),
+        (
+            r#"{"rows":[{"v":1,"w":2},{"v":[3],"w":4}]}"#,
+            &["/rows/*/v"],
+            r#"{"rows":[{"v":"*","w":2},{"v":"*","w":4}]}"#,
+        ),
+        (r#"{"a":{"b":{"c":1}},"b":2}"#, &["/a/b"], r#"{"a":{"b":"*"},"b":2}"#),
+        (r#"{"a":1}"#, &[""], "\"*\""),
+    ]);
+}
+
+#[test]
+fn l2_names_beside_their_values() {
+    check(&[
+        (
+            r#"{"env":[{"name":"DB_PASSWORD","value":"x"},{"name":"HOME","value":"y"}]}"#,
+            &[],
+            r#"{"env":[{"name":"DB_PASSWORD","value":"*"},{"name":"HOME","value":"y"}]}"#,
+        ),
+        (
+            r#"{"h":[{"value":["x"],"key":"X-Api-Key"},{"value":"y","key":"Accept"}]}"#,
+            &[],
+            r#"{"h":[{"value":"*","key":"X-Api-Key"},{"value":"y","key":"Accept"}]}"#,
+        ),
+        (
+            r#"{"argv":["login","--password","x","--user","bob"]}"#,
+            &[],
+            r#"{"argv":["login","--password","*","--user","bob"]}"#,
+        ),
+        (r#"{"argv":["--token",["x"],"y"]}"#, &[], r#"{"argv":["--token","*","y"]}"#),
+        (
+            r#"{"fields":["password","email"],"name":"password"}"#,
+            &[],
+            r#"{"fields":["password","email"],"name":"password"}"#,
+        ),
+        (r#"{"name":"token","inner":{"value":"y"}}"#, &[], r#"{"name":"token","inner":{"value":"y"}}"#),
+    ]);
+}
+
+#[test]
+fn l2_secrets_within_strings_and_keys() {
+    check(&[
+        (r#"{"url":"https://u:p@h/?api_key=x&n=1"}"#, &[], r#"{"url":"https://*@h/?api_key=*&n=1"}"#),
+        (r#"{"body":"{\"password\":\"x\",\"n\":1}"}"#, &[], r#"{"body":"{\"password\":\"*\",\"n\":1}"}"#),
+        (r#"{"body":"{\"p\\u0061ssword\":\"x\",\"n\":1}"}"#, &[], r#"{"body":"{\"p\\u0061ssword\":\"*\",\"n\":1}"}"#),
+        (r#"{"https://u:p@h":1,"n":2}"#, &[], r#"{"*":1,"n":2}"#),
+        // The call's own secrets, wherever they stand again.
+        (r#"{"password":"hunter2","cmd":"mysql -phunter2","n":1}"#, &[], r#"{"password":"*","cmd":"mysql -p*","n":1}"#),
+        (r#"{"id":12345,"note":"it is 12345","n":12345}"#, &["/id"], r#"{"id":"*","note":"it is *","n":"*"}"#),
+        (r#"{"hunter2":1,"password":"hunter2"}"#, &[], r#"{"*":1,"password":"*"}"#),
+    ]);
+}
+
+/// D5, J9: what a record holds moves no cursor, and forges no other record.
+#[test]
+fn d5_j9_output_is_safe_text() {
+    let text = redacted(r#"{"a":"\u001b[2K\r\n\u202e\u200b\u2028\udb40\udc41\u0007","\u2066k":"|"}"#, &[]);
+    assert!(text.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{text}");
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["a"], "\u{1b}[2K\r\n\u{202e}\u{200b}\u{2028}\u{e0041}\u{7}");
+}
+
+#[test]
+fn l2_a_calls_own_secrets_in_texts_about_it() {
+    let json = r#"{"password":"hun\"ter\u00e9 2","db":{"credentials":[{"user":"alice77","pin_code":48213}]},"note":"mine","tag":"abc"}"#;
+    let fields = [FieldRule::secret("/note"), FieldRule::secret("/tag")];
+    with_args(json, |args| {
+        let secrets = Secrets::of(args, &fields);
+        for (text, expected) in [
+            ("cannot log in with hun\"ter\u{e9} 2!", "cannot log in with *!"),
+            ("cannot log in with HUN\"TER\u{e9} 2!", "cannot log in with *!"),
+            (r#"{"with":"hun\"ter\u00e9 2"}"#, r#"{"with":"*"}"#),
+            (r#"{"with":"hun\"ter\u00E9 2"}"#, r#"{"with":"*"}"#),
+            (r#"{\"with\":\"hun\\\"ter\\u00e9 2\"}"#, r#"{\"with\":\"*\"}"#),
+            ("Some(\"hun\\\"ter\\u{e9} 2\")", "Some(\"*\")"),
+            ("GET /?q=hun%22ter%C3%A9%202&n=1", "GET /?q=*&n=1"),
+            ("GET /?q=hun%22ter%c3%a9+2&n=1", "GET /?q=*&n=1"),
+            ("GET /?q=hun%2522ter%25C3%25A9%25202&n=1", "GET /?q=*&n=1"),
+            ("alice77alice77x mine48213", "*x *"),
+            ("no user alice7, no pin 4821, tag abc", "no user alice7, no pin 4821, tag abc"),
+        ] {
+            assert_eq!(
+                Redaction::DEFAULT.text(text, secrets).to_string(),
+                expected.replace('*', "***REDACTED***"),
+                "{text}"
+            );
+        }
+    });
+}

@@ -1,0 +1,185 @@
+//! Redaction of free texts (invariants L1, L2; case R4), through the public API alone.
+
+use callgate_core::redact::{Redaction, Secrets};
+
+fn redacted(text: &str) -> String {
+    Redaction::DEFAULT.text(text, Secrets::NONE).to_string()
+}
+
+/// Texts with what they become; `*` stands for the replacement.
+#[track_caller]
+fn check(table: &[(&str, &str)]) {
+    let mut wrong = Vec::new();
+    for (text, expected) in table {
+        let expected = expected.replace('*', "***REDACTED***");
+        let found = redacted(text);
+        if found != expected {
+            wrong.push(format!("{text:?}\n  gives  {found:?}\n  and not {expected:?}"));
+        }
+        let again = redacted(&found);
+        if again != found {
+            wrong.push(format!("{text:?}\n  gives  {found:?}\n  then   {again:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn l2_names_with_values() {
+    check(&[
+        ("password=hunter2", "password=*"),
+        ("password = hunter2 and more", "password = * and more"),
+        ("password: hunter2, user: bob", "password: *, user: bob"),
+        ("user=bob;password=hunter2;host=db", "user=bob;password=*;host=db"),
+        ("PASSWORD='hunter 2' run", "PASSWORD='*' run"),
+        ("{\"apiKey\":\"a b c\",\"max\":5}", "{\"apiKey\":\"*\",\"max\":5}"),
+        ("{\"apiKey\" : 12345, \"max\": 5}", "{\"apiKey\" : *, \"max\": 5}"),
+        ("{\"pwd\":12345}", "{\"pwd\":*}"),
+        (r#"{\"token\":\"a\\\"b\",\"max\":5}"#, r#"{\"token\":\"*\",\"max\":5}"#),
+        (r#"{"token":"a\"b\\","max":5}"#, r#"{"token":"*","max":5}"#),
+        (r#"{"to\u006ben":"abc","max":5}"#, r#"{"to\u006ben":"*","max":5}"#),
+        ("config['secret_key'] = 'x y'", "config['secret_key'] = '*'"),
+        ("os.environ[\"API_KEY\"]=\"x\"", "os.environ[\"API_KEY\"]=\"*\""),
+        ("API key: abc123", "API key: *"),
+        ("Incorrect API key provided: abc123.", "Incorrect API key provided: *"),
+        ("the client secret = abc", "the client secret = *"),
+        ("--password hunter2 --user bob", "--password * --user bob"),
+        ("--token=abc --user bob", "--token=* --user bob"),
+        ("-token 'a b' x", "-token '*' x"),
+        ("invalid token \"abc def\" at 3", "invalid token \"*\" at 3"),
+        ("password => hunter2", "password => *"),
+        ("password := hunter2", "password := *"),
+        ("password->hunter2", "password->*"),
+        ("password -> hunter2", "password -> *"),
+        ("password==hunter2", "password==*"),
+        ("<password>hunter 2</password>", "<password>*</password>"),
+        ("password: Some(\"hunter 2\"), max: 5", "password: *, max: 5"),
+        (
+            "Login { user: \"bob\", password: Secret { inner: \"a b\" }, max: 5 }",
+            "Login { user: \"bob\", password: *, max: 5 }",
+        ),
+        ("\"credentials\": {\"a\": [\"x}\", 2], \"b\": \"y\"}, \"max\": 5", "\"credentials\": *, \"max\": 5"),
+        ("tokens: [\"a\", \"b\"], max: 5", "tokens: *, max: 5"),
+        ("key: |\nprivate_key: |\n  abc\n  def\nother: 1", "key: |\nprivate_key: |\n  *\nother: 1"),
+        ("password=ab,cd", "password=*"),
+        ("password=ab,cd=1", "password=*,cd=1"),
+        ("password=ab&cd", "password=*"),
+        ("password=ab;cd ef", "password=* ef"),
+        ("(token=abc)", "(token=*)"),
+        ("\"token=abc\", x", "\"token=*\", x"),
+        ("'it' password='it''s' x", "'it' password=* x"),
+        ("password=ab'c d'ef g", "password=* g"),
+        ("password=b\"c d\" g", "password=* g"),
+        ("password=\"\"\"c d\"\"\" g", "password=\"\"\"*\"\"\" g"),
+        ("\"\"password\"\":\"\"c\"\" g", "\"\"password\"\":\"\"*\"\" g"),
+        ("password\u{ff1a}hunter2", "password\u{ff1a}*"),
+        ("pass\u{200b}word: hunter2", "pass\u{200b}word: *"),
+        ("password: \u{201c}a b\u{201d} c", "password: \u{201c}*\u{201d} c"),
+        ("username/password: bob/hunter2", "username/password: *"),
+        ("password=", "password="),
+        ("password: \"\" max", "password: \"\" max"),
+        ("password=&x=1", "password=&x=1"),
+        ("PASSWORD=\nUSER=bob", "PASSWORD=\nUSER=bob"),
+        ("secret: \"unclosed and more", "secret: \"*"),
+        ("&quot;password&quot;: &quot;hunter 2&quot;, x", "&quot;password&quot;: &quot;*&quot;, x"),
+    ]);
+}
+
+#[test]
+fn l2_headers_and_phrases_reach_to_the_end_of_the_line() {
+    check(&[
+        ("Authorization: Bearer abc\nHost: x", "Authorization: *\nHost: x"),
+        ("authorization: Digest username=\"x\", response=\"y\"\r\nHost: x", "authorization: *\r\nHost: x"),
+        ("curl -H 'Authorization: Basic dXNlcjpwYXNz' https://x", "curl -H 'Authorization: *' https://x"),
+        ("curl -H \"X-Api-Key: a b\" https://x", "curl -H \"X-Api-Key: *\" https://x"),
+        ("Cookie: a=b; c=d", "Cookie: *"),
+        ("passphrase: correct horse battery staple", "passphrase: *"),
+        ("got Bearer abcdef, sorry", "got Bearer *, sorry"),
+        ("got bearer  abcdef", "got bearer  *"),
+        ("Basic dXNlcjpwYXNz and", "Basic * and"),
+        ("Proxy-Authorization=Basic dXNlcjpwYXNz", "Proxy-Authorization=*"),
+    ]);
+}
+
+#[test]
+fn l2_urls() {
+    check(&[
+        ("https://user:pass@host/path?x=1", "https://*@host/path?x=1"),
+        ("postgres://user:p%40ss@db:5432/x failed", "postgres://*@db:5432/x failed"),
+        ("postgres://user:p@ss@db:5432/x failed", "postgres://*@db:5432/x failed"),
+        ("postgres://user:p/a/ss@db:5432/x failed", "postgres://*@db:5432/x failed"),
+        ("https://ghtoken@github.com/x", "https://*@github.com/x"),
+        ("https:\\/\\/user:pass@host\\/x", "https:\\/\\/*@host\\/x"),
+        ("next=https%3A%2F%2Fuser%3Apass%40host%2Fx", "next=https%3A%2F%2F*%40host%2Fx"),
+        ("https://h/?api_key=abc&max=5#top", "https://h/?api_key=*&max=5#top"),
+        ("https://h/?max=5&token=abc", "https://h/?max=5&token=*"),
+        ("https://h/?token=abc&flag", "https://h/?token=*&flag"),
+        ("https://h/?API%5FKEY=abc&max=5", "https://h/?API%5FKEY=*&max=5"),
+        ("https://h/?%61pi_key=abc&max=5", "https://h/?%61pi_key=*&max=5"),
+        ("https://h/?user[password]=abc&max=5", "https://h/?user[password]=*&max=5"),
+        ("https://h/#access_token=abc&state=5", "https://h/#access_token=*&state=5"),
+        ("https://h/?X-Amz-Signature=abc&x=1", "https://h/?X-Amz-Signature=*&x=1"),
+        ("https://h/?sv=1&sig=a%2Bb%3D&se=2", "https://h/?sv=1&sig=*&se=2"),
+        ("next=https%3A%2F%2Fh%3Ftoken%3Dabc%26max%3D5", "next=https%3A%2F%2Fh%3Ftoken%3D*%26max%3D5"),
+        (
+            "next=https%253A%252F%252Fh%253Ftoken%253Dabc%2526max%253D5",
+            "next=https%253A%252F%252Fh%253Ftoken%253D*%2526max%253D5",
+        ),
+        ("https://h/?token=abc%20def", "https://h/?token=*"),
+        ("//user:pass@host/x", "//*@host/x"),
+    ]);
+}
+
+#[test]
+fn l2_shapes_of_secrets() {
+    let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U";
+    let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow-IBA+/\nAKCA=\n-----END RSA PRIVATE KEY-----";
+    check(&[
+        ("key sk-abcdefghijklmnopqrst!", "key *!"),
+        ("key sk-ant-api03-AbC_dEf-1234567890 x", "key * x"),
+        ("(ghp_0123456789abcdefABCDEF0123456789abcd)", "(*)"),
+        ("x\\nghp_0123456789abcdefABCDEF0123456789abcd", "x\\n*"),
+        ("ghp_0123456789abcdefABCDEF0123456789abcd_tail-", "*"),
+        ("github_pat_11ABCDEFG0123456789_abcdefgh", "*"),
+        ("glpat-abcdefghij0123456789", "*"),
+        ("xoxb-123456789012-abcdef", "*"),
+        ("AKIAIOSFODNN7EXAMPLE and", "* and"),
+        ("AIzaSyA-0123456789abcdefghijklmnopqrstuv x", "* x"),
+        (&format!("jwt {jwt}, x"), "jwt *, x"),
+        (&format!("{jwt}{jwt}"), "*"),
+        (&format!("a\n{pem}\nb"), "a\n*\nb"),
+        (&format!("{}b", pem.replace('\n', "\\n")), "*b"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE", "*"),
+        ("npm_abcdefghijklmnopqrstuvwxyz0123456789", "*"),
+    ]);
+}
+
+/// Redaction is no "drop all": what is no secret stays, byte for byte.
+#[test]
+fn harmless_texts_stay_as_they_are() {
+    for text in [
+        "",
+        "plain words, and more: of them",
+        "max_tokens=5, total tokens: 512, tokens_used: 3",
+        "author: Jane; authority=none",
+        "src/auth/token.rs:12:5: expected `,`",
+        "cat: /etc/passwd: No such file or directory",
+        "callgate::token::parse failed at 3",
+        "the password is required; token expired",
+        "https://example.com:8080/path/@user?x=1&y=2#z",
+        "see https://example.com/a:b@c and mail bob@example.com",
+        "http://[::1]:8080/x@y",
+        "task-force sk-learn risk-assessment-2024",
+        "Bearer token is missing; Basic usage; bearer authentication",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "eyJ is how it starts. eyJabc.",
+        "100% of 50%20 C:\\new\\table \\u0041 &amp; x",
+        "{\"path\":\"notes.txt\",\"max\":5,\"list\":[1,2,{\"a\":null}]}",
+        "Missing required scope for tool 'x'. Need one of: {a, b} \u{2014} context has: {(none)}.",
+        "\u{5bc6}\u{7801} r\u{e9}sum\u{e9} \u{1f600} \u{202e}",
+        "// comment: user@host and // more",
+        "secretary: Bob, keyboard=us, monkey: 1",
+    ] {
+        assert_eq!(redacted(text), text);
+    }
+}
