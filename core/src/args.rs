@@ -2,11 +2,13 @@
 
 use core::fmt;
 
+use serde::Deserialize;
+
 use crate::digest::{ARGS_DOMAIN, Digest, DigestKey};
-pub use crate::json::{Edit, Edits, Full, MAX_CLAMPS, Replacement};
 use crate::json::{
-    Event, Events, KeySlot, KeysFull, Kind, Limits, Members, ReadError, ReadErrorKind, Scanned, Value, scan,
+    DeError, Event, Events, KeySlot, KeysFull, Kind, Limits, Members, ReadError, ReadErrorKind, Scanned, Value, scan,
 };
+pub use crate::json::{Edit, Edits, Full, MAX_CLAMPS, Replacement};
 
 /// The arguments of a call: a JSON object that passed the strict reader, with its clamps applied wherever it is looked
 /// at (invariant K4: nothing behind the clamp stage sees what was sent instead).
@@ -116,6 +118,28 @@ impl<'a> Args<'a> {
     #[must_use]
     pub fn clamps(self) -> Clamps<'a> {
         Clamps { sent: Self { scanned: self.scanned, edits: &[] }.events(), clamped: self.events(), left: self.edits }
+    }
+
+    /// Makes a `T` of the clamped arguments. Nothing is coerced: a string is no number, and numbers are kept exactly or
+    /// refused (invariant S4). Whether unknown fields are refused is up to `T` (and to the tool's schema, before).
+    ///
+    /// Strings with escapes are unescaped into `room` and can be borrowed from there; the length of the text always
+    /// suffices, and nothing is needed while there are none.
+    ///
+    /// # Errors
+    /// Says which field the type does not take, and why, and never its value (invariant L4).
+    pub fn deserialize<T: Deserialize<'a>>(self, room: &'a mut [u8]) -> Result<T, DeError> {
+        self.value().deserialize(room)
+    }
+
+    /// Makes a `T` of the clamped arguments, as [`deserialize`](Self::deserialize) does, without room to lend. Strings with
+    /// escapes are given to `T` as owned; a `&str` field does not take them.
+    ///
+    /// # Errors
+    /// Says which field the type does not take, and why, and never its value (invariant L4).
+    #[cfg(feature = "alloc")]
+    pub fn parse<T: Deserialize<'a>>(self) -> Result<T, DeError> {
+        self.value().parse()
     }
 
     /// The digest of the clamped arguments under `key` (invariants K4, L3), in the domain

@@ -4,6 +4,7 @@
 //! what reads arguments afterwards ([`Events`], [`Value`], the serde deserializer, the digest) reads text that passed it.
 
 mod canonical;
+mod de;
 mod decimal;
 mod edit;
 mod error;
@@ -20,6 +21,7 @@ pub mod write;
 
 pub use canonical::KeysFull;
 pub(crate) use canonical::{Item, visit as visit_canonical};
+pub use de::{DeError, DeErrorKind};
 pub use edit::{Edit, Edits, Full, MAX_CLAMPS, Replacement};
 pub use error::{ReadError, ReadErrorKind};
 pub use event::{Event, Events};

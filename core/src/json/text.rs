@@ -85,6 +85,32 @@ impl<'a> Text<'a> {
         let kept = self.raw.len().saturating_sub(walk.rest.as_str().len());
         Self { raw: self.raw.get(..kept).unwrap_or(self.raw), escaped: self.escaped }
     }
+
+    /// Writes the unescaped string into the start of `room`, and returns it with the room that is left; `None` when the
+    /// room is too small.
+    pub(super) fn unescape_into(self, room: &mut [u8]) -> Option<(&str, &mut [u8])> {
+        let len = self.byte_count();
+        let (head, rest) = room.split_at_mut_checked(len)?;
+        for (slot, byte) in head.iter_mut().zip(self.bytes()) {
+            *slot = byte;
+        }
+        core::str::from_utf8(head).ok().map(|text| (text, rest))
+    }
+
+    /// Appends the unescaped string to `buffer`.
+    #[cfg(feature = "alloc")]
+    pub(super) fn unescape_to(self, buffer: &mut alloc::string::String) {
+        let mut rest = self.raw;
+        if self.escaped {
+            while let Some((plain, _)) = rest.split_once('\\') {
+                buffer.push_str(plain);
+                let mut chars = Chars { rest: rest.get(plain.len()..).unwrap_or_default().chars(), escaped: true };
+                buffer.extend(chars.next());
+                rest = chars.rest.as_str();
+            }
+        }
+        buffer.push_str(rest);
+    }
 }
 
 impl<'a> From<&'a str> for Text<'a> {

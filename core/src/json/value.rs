@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+use serde::Deserialize;
+
+use super::de::{self, DeError};
 use super::edit::{self, Edit, Replacement};
 use super::event::{Events, number_of};
 use super::lex;
@@ -169,6 +172,28 @@ impl<'a> Value<'a> {
             inside.skip_value();
         }
         None
+    }
+
+    /// Makes a `T` of the value, clamps applied. Nothing is coerced: a string is no number, and numbers are kept exactly or
+    /// refused (invariant S4).
+    ///
+    /// Strings with escapes are unescaped into `room` and can be borrowed from there; the length of the text always
+    /// suffices, and nothing is needed while there are none.
+    ///
+    /// # Errors
+    /// Says which field the type does not take, and why, and never its value.
+    pub fn deserialize<T: Deserialize<'a>>(self, room: &'a mut [u8]) -> Result<T, DeError> {
+        de::from_value_in(self, room)
+    }
+
+    /// Makes a `T` of the value, as [`deserialize`](Self::deserialize) does, without room to lend. Strings with escapes are
+    /// given to `T` as owned; a `&str` field does not take them.
+    ///
+    /// # Errors
+    /// Says which field the type does not take, and why, and never its value.
+    #[cfg(feature = "alloc")]
+    pub fn parse<T: Deserialize<'a>>(self) -> Result<T, DeError> {
+        de::from_value(self)
     }
 
     /// Writes the value as compact JSON text: members in their order, strings escaped as in [`super::write`].
