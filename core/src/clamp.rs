@@ -395,6 +395,28 @@ mod tests {
         assert_clamped(Clamp::max_length(0), "\"abc\"", "\"\"");
     }
 
+    #[test]
+    fn several_rules_for_one_value_all_hold() {
+        let rules = [
+            FieldRule::clamp("/*", Clamp { max_length: Some(2), ..Clamp::range(0, 9) }),
+            FieldRule::clamp("/a", Clamp { max_length: Some(3), ..Clamp::range(5, 20) }),
+        ];
+        assert_eq!(clamped(r#"{"a":1,"b":-1}"#, &rules, json).unwrap(), r#"{"a":5,"b":0}"#);
+        assert_eq!(clamped(r#"{"a":99,"b":"xyz"}"#, &rules, json).unwrap(), r#"{"a":9,"b":"xy"}"#);
+        assert_eq!(clamped(r#"{"a":"xyz"}"#, &rules, json).unwrap(), r#"{"a":"xy"}"#);
+    }
+
+    /// What was clamped in one call is not clamped in the next.
+    #[test]
+    fn edits_are_emptied_first() {
+        let mut edits = Edits::new();
+        edits.push(Edit { at: 5, to: Replacement::Number(Number::U64(1)) }).unwrap();
+        for rules in [&[][..], &[FieldRule::clamp("/a", Clamp::max(9))]] {
+            apply(Args::EMPTY, rules, &mut edits).unwrap();
+            assert!(edits.is_empty());
+        }
+    }
+
     /// V2: what is of another type is left alone, and so is refused by the schema or by nothing.
     #[test]
     fn values_of_other_types_stay() {

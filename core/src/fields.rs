@@ -73,7 +73,8 @@ impl FieldRule<'_> {
         if !(self.path.is_empty() || self.path.starts_with('/')) {
             return Err(FieldFault::NoSlash);
         }
-        if self.path.split('~').skip(1).any(|rest| !rest.starts_with(['0', '1'])) {
+        let stray = |rest: &[u8]| !matches!(rest, [b'0' | b'1', ..]);
+        if self.path.as_bytes().split(|byte| *byte == b'~').skip(1).any(stray) {
             return Err(FieldFault::Tilde);
         }
         if segments(self.path) > MAX_SEGMENTS {
@@ -200,10 +201,10 @@ impl<'r> Matcher<'r> {
     }
 
     /// Those of `set` whose next segment fits.
-    fn retain(&self, set: Set, fits: impl Fn(&str) -> bool) -> Set {
+    fn retain(&self, set: Set, fits: impl Fn(&[u8]) -> bool) -> Set {
         let mut kept = 0;
         for (bit, rule) in each(self.rules, set) {
-            if rule.path.split('/').nth(self.depth).is_some_and(&fits) {
+            if segment(rule.path, self.depth).is_some_and(&fits) {
                 kept |= bit;
             }
         }
@@ -259,28 +260,47 @@ impl<'r> Matches<'r> {
     }
 }
 
+// Paths are taken apart as bytes: `str::split` leaves a way to panic in the program.
+
 /// How many segments a path has.
 fn segments(path: &str) -> usize {
     path.bytes().filter(|byte| *byte == b'/').count()
 }
 
-fn names_member(segment: &str, key: Text<'_>) -> bool {
-    segment == "*" || if segment.contains('~') { unescaped(segment).eq(key.chars()) } else { key.eq_str(segment) }
+/// The segment that leads into the `nth` container or value, from 1.
+fn segment(path: &str, nth: usize) -> Option<&[u8]> {
+    path.as_bytes().split(|byte| *byte == b'/').nth(nth)
 }
 
-fn names_item(segment: &str, item: u32) -> bool {
-    // As RFC 6901 has it: no sign, no leading zero.
-    segment == "*"
-        || segment.parse() == Ok(item) && !segment.starts_with('+') && (segment.len() == 1 || !segment.starts_with('0'))
+fn names_member(segment: &[u8], key: Text<'_>) -> bool {
+    if segment == b"*" {
+        return true;
+    }
+    match key.as_plain() {
+        Some(plain) if !segment.contains(&b'~') => plain.as_bytes() == segment,
+        _ => unescaped(segment).eq(key.bytes()),
+    }
+}
+
+fn names_item(segment: &[u8], item: u32) -> bool {
+    if segment == b"*" {
+        return true;
+    }
+    // As RFC 6901 has it: digits alone, no leading zero.
+    let number = segment.iter().try_fold(0u32, |number, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 { None } else { number.checked_mul(10)?.checked_add(u32::from(digit)) }
+    });
+    number == Some(item) && (segment.len() == 1 || !matches!(segment, [] | [b'0', ..]))
 }
 
 /// A segment of a JSON Pointer with its escapes resolved. A `~` that starts none stands for itself.
-fn unescaped(segment: &str) -> impl Iterator<Item = char> {
-    let mut chars = segment.chars().peekable();
-    core::iter::from_fn(move || match chars.next()? {
-        '~' => match chars.next_if(|next| matches!(next, '0' | '1')) {
-            Some('1') => Some('/'),
-            _ => Some('~'),
+fn unescaped(segment: &[u8]) -> impl Iterator<Item = u8> {
+    let mut bytes = segment.iter().copied().peekable();
+    core::iter::from_fn(move || match bytes.next()? {
+        b'~' => match bytes.next_if(|next| matches!(next, b'0' | b'1')) {
+            Some(b'1') => Some(b'/'),
+            _ => Some(b'~'),
         },
         other => Some(other),
     })

@@ -106,6 +106,14 @@ fn s5_depth_is_bounded_on_both_sides() {
         let flat = [Property::required("a", Schema::array(&INTEGER))];
         assert_eq!(violations(&Schema::object(&flat), &text), [("a[0]".into(), "Expected integer, got array".into())]);
     }
+    // An innermost object needs a place on the stack of its own.
+    let mut map = Schema::object(&[]);
+    for depth in 1..31 {
+        map = Schema::map(Box::leak(Box::new(map)));
+        let text = format!("{}{{\"x\":1}}{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+        let path = vec!["a"; depth].join(".");
+        assert_eq!(violations(&map, &text), [(path, "Unknown property: x (none is accepted)".into())]);
+    }
     let mut leaf = Schema::integer();
     for _ in 1..31 {
         leaf = Schema::array(Box::leak(Box::new(leaf)));
