@@ -30,6 +30,7 @@ pub mod code;
 pub mod confirm;
 pub mod context;
 pub mod digest;
+pub mod entropy;
 pub mod fields;
 pub mod inspect;
 pub mod intercept;
