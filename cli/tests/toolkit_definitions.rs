@@ -1,9 +1,5 @@
 //! What the built-in tools say of themselves agrees with what they do.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "in helpers of tests; a failure is a failed test"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "in helpers of tests; a failure is a failed test")]
 
 use callgate::toolkit::fs::{ListArgs, ReadArgs, SearchArgs, WriteArgs};
 use callgate::toolkit::time::NowArgs;
@@ -50,14 +46,8 @@ fn sample(property: &Value) -> Value {
 
 #[test]
 fn names_are_sorted_and_in_the_grammar() {
-    let names: Vec<_> = definitions()
-        .into_iter()
-        .map(|definition| definition.name)
-        .collect();
-    assert_eq!(
-        names,
-        ["fs.list", "fs.read", "fs.search", "fs.write", "time.now"]
-    );
+    let names: Vec<_> = definitions().into_iter().map(|definition| definition.name).collect();
+    assert_eq!(names, ["fs.list", "fs.read", "fs.search", "fs.write", "time.now"]);
     assert!(names.iter().all(|name| check_tool_name(name).is_ok()));
 }
 
@@ -78,16 +68,8 @@ fn s6_every_schema_is_closed_and_bounded() {
                 "integer" => &["minimum", "maximum"],
                 _ => &[],
             };
-            assert!(
-                bounds.iter().all(|bound| property[*bound].is_i64()),
-                "{}.{name}",
-                definition.name
-            );
-            assert!(
-                property["description"].is_string(),
-                "{}.{name}",
-                definition.name
-            );
+            assert!(bounds.iter().all(|bound| property[*bound].is_i64()), "{}.{name}", definition.name);
+            assert!(property["description"].is_string(), "{}.{name}", definition.name);
         }
     }
 }
@@ -96,10 +78,8 @@ fn s6_every_schema_is_closed_and_bounded() {
 fn schemas_and_typed_arguments_have_the_same_fields() {
     for definition in definitions() {
         let schema = schema(&definition);
-        let all: Map<_, _> = properties(&schema)
-            .iter()
-            .map(|(name, property)| (name.clone(), sample(property)))
-            .collect();
+        let all: Map<_, _> =
+            properties(&schema).iter().map(|(name, property)| (name.clone(), sample(property))).collect();
         assert!(reads(&definition.name, &json!(all)), "{}", definition.name);
         let required: Vec<&str> = schema
             .get("required")
@@ -108,37 +88,14 @@ fn schemas_and_typed_arguments_have_the_same_fields() {
             .flatten()
             .map(|name| name.as_str().unwrap())
             .collect();
-        let least: Map<_, _> = all
-            .clone()
-            .into_iter()
-            .filter(|(name, _)| required.contains(&name.as_str()))
-            .collect();
-        assert!(
-            reads(&definition.name, &json!(least)),
-            "{}",
-            definition.name
-        );
+        let least: Map<_, _> = all.clone().into_iter().filter(|(name, _)| required.contains(&name.as_str())).collect();
+        assert!(reads(&definition.name, &json!(least)), "{}", definition.name);
         for missing in required {
-            let without: Map<_, _> = all
-                .clone()
-                .into_iter()
-                .filter(|(name, _)| name != missing)
-                .collect();
-            assert!(
-                !reads(&definition.name, &json!(without)),
-                "{} reads without {missing}",
-                definition.name
-            );
+            let without: Map<_, _> = all.clone().into_iter().filter(|(name, _)| name != missing).collect();
+            assert!(!reads(&definition.name, &json!(without)), "{} reads without {missing}", definition.name);
         }
-        let unknown: Map<_, _> = all
-            .into_iter()
-            .chain([("unknown".to_owned(), json!(1))])
-            .collect();
-        assert!(
-            !reads(&definition.name, &json!(unknown)),
-            "{}",
-            definition.name
-        );
+        let unknown: Map<_, _> = all.into_iter().chain([("unknown".to_owned(), json!(1))]).collect();
+        assert!(!reads(&definition.name, &json!(unknown)), "{}", definition.name);
     }
 }
 
@@ -149,15 +106,8 @@ fn k1_no_schema_is_narrower_than_its_clamps() {
         let schema = schema(&definition);
         for clamp in &definition.clamps {
             let property = &schema["properties"][clamp.pointer.strip_prefix('/').unwrap()];
-            assert_eq!(
-                property["type"], "integer",
-                "{}{}",
-                definition.name, clamp.pointer
-            );
-            let (least, most) = (
-                property["minimum"].as_i64().unwrap(),
-                property["maximum"].as_i64().unwrap(),
-            );
+            assert_eq!(property["type"], "integer", "{}{}", definition.name, clamp.pointer);
+            let (least, most) = (property["minimum"].as_i64().unwrap(), property["maximum"].as_i64().unwrap());
             assert!(
                 least < clamp.min && clamp.max < most && clamp.min <= clamp.max,
                 "{}{}",
@@ -165,12 +115,7 @@ fn k1_no_schema_is_narrower_than_its_clamps() {
                 clamp.pointer
             );
             let default = property["default"].as_i64().unwrap();
-            assert!(
-                (clamp.min..=clamp.max).contains(&default),
-                "{}{}",
-                definition.name,
-                clamp.pointer
-            );
+            assert!((clamp.min..=clamp.max).contains(&default), "{}{}", definition.name, clamp.pointer);
         }
     }
 }
@@ -180,11 +125,7 @@ fn only_what_writes_is_mutating_and_it_is_confirmed() {
     for definition in definitions() {
         let writes = definition.name == "fs.write";
         assert_eq!(
-            (
-                definition.mutating,
-                definition.confirm_by_caller,
-                definition.read_only
-            ),
+            (definition.mutating, definition.confirm_by_caller, definition.read_only),
             (writes, writes, !writes),
             "{}",
             definition.name

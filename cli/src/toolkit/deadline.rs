@@ -22,11 +22,7 @@ impl<'a> Deadline<'a> {
     /// Stops at `at`.
     #[must_use]
     pub const fn at(clock: &'a dyn Clock, at: Instant) -> Self {
-        Self {
-            clock,
-            at: Some(at),
-            cancelled: None,
-        }
+        Self { clock, at: Some(at), cancelled: None }
     }
 
     /// Stops `timeout` from now.
@@ -39,20 +35,13 @@ impl<'a> Deadline<'a> {
     /// Never stops by itself.
     #[must_use]
     pub const fn never(clock: &'a dyn Clock) -> Self {
-        Self {
-            clock,
-            at: None,
-            cancelled: None,
-        }
+        Self { clock, at: None, cancelled: None }
     }
 
     /// The same deadline; stops also when `cancelled` says so.
     #[must_use]
     pub const fn or_when(self, cancelled: &'a dyn Fn() -> bool) -> Self {
-        Self {
-            cancelled: Some(cancelled),
-            ..self
-        }
+        Self { cancelled: Some(cancelled), ..self }
     }
 
     /// The same deadline, or `timeout` from now when that is earlier.
@@ -85,13 +74,7 @@ impl<'a> Deadline<'a> {
     ///
     /// [`Fault::Cancelled`] when the caller is gone, [`Fault::TimedOut`] from the very instant of the deadline on.
     pub fn check(&self) -> Result<(), ToolError> {
-        let stop = |fault, message: &str| {
-            Err(ToolError {
-                fault,
-                message: message.to_owned(),
-                detail: None,
-            })
-        };
+        let stop = |fault, message: &str| Err(ToolError { fault, message: message.to_owned(), detail: None });
         if self.cancelled.is_some_and(|cancelled| cancelled()) {
             return stop(Fault::Cancelled, "the call was cancelled");
         }
@@ -104,9 +87,7 @@ impl<'a> Deadline<'a> {
 
 impl fmt::Debug for Deadline<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Deadline")
-            .field("at", &self.at)
-            .finish_non_exhaustive()
+        f.debug_struct("Deadline").field("at", &self.at).finish_non_exhaustive()
     }
 }
 
@@ -122,10 +103,7 @@ mod tests {
 
     impl Clock for Hand {
         fn now(&self) -> Now {
-            Now {
-                monotonic: Instant::from_nanos(self.0.get()),
-                ..Now::default()
-            }
+            Now { monotonic: Instant::from_nanos(self.0.get()), ..Now::default() }
         }
     }
 
@@ -133,18 +111,9 @@ mod tests {
     fn x2_the_deadline_itself_is_too_late() {
         let clock = Hand(Cell::new(0));
         let deadline = Deadline::within(&clock, Duration::from_nanos(10));
-        for (now, fault) in [
-            (0, None),
-            (9, None),
-            (10, Some(Fault::TimedOut)),
-            (11, Some(Fault::TimedOut)),
-        ] {
+        for (now, fault) in [(0, None), (9, None), (10, Some(Fault::TimedOut)), (11, Some(Fault::TimedOut))] {
             clock.0.set(now);
-            assert_eq!(
-                deadline.check().err().map(|error| error.fault),
-                fault,
-                "at {now}"
-            );
+            assert_eq!(deadline.check().err().map(|error| error.fault), fault, "at {now}");
         }
     }
 
@@ -163,19 +132,8 @@ mod tests {
     fn the_earlier_of_two_deadlines_counts() {
         let clock = Hand(Cell::new(0));
         let long = Deadline::within(&clock, Duration::from_secs(5));
-        assert_eq!(
-            long.at_most(Duration::from_secs(1)).left(),
-            Some(Duration::from_secs(1))
-        );
-        assert_eq!(
-            long.at_most(Duration::from_secs(9)).left(),
-            Some(Duration::from_secs(5))
-        );
-        assert_eq!(
-            Deadline::never(&clock)
-                .at_most(Duration::from_secs(1))
-                .left(),
-            Some(Duration::from_secs(1))
-        );
+        assert_eq!(long.at_most(Duration::from_secs(1)).left(), Some(Duration::from_secs(1)));
+        assert_eq!(long.at_most(Duration::from_secs(9)).left(), Some(Duration::from_secs(5)));
+        assert_eq!(Deadline::never(&clock).at_most(Duration::from_secs(1)).left(), Some(Duration::from_secs(1)));
     }
 }

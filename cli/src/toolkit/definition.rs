@@ -58,11 +58,7 @@ impl ToolDef {
 
     /// The same tool with one clamp more.
     pub(crate) fn with_clamp(mut self, pointer: &str, min: i64, max: i64) -> Self {
-        self.clamps.push(ClampRange {
-            pointer: pointer.to_owned(),
-            min,
-            max,
-        });
+        self.clamps.push(ClampRange { pointer: pointer.to_owned(), min, max });
         self
     }
 }

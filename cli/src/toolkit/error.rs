@@ -36,20 +36,12 @@ pub struct ToolError {
 impl ToolError {
     /// The arguments are at fault; nothing was begun.
     pub(crate) fn refused(message: impl Into<String>) -> Self {
-        Self {
-            fault: Fault::Refused,
-            message: message.into(),
-            detail: None,
-        }
+        Self { fault: Fault::Refused, message: message.into(), detail: None }
     }
 
     /// It was tried and failed.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self {
-            fault: Fault::Failed,
-            message: message.into(),
-            detail: None,
-        }
+        Self { fault: Fault::Failed, message: message.into(), detail: None }
     }
 
     /// The same failure with what else is known, for the record.
@@ -85,9 +77,7 @@ fn phrase(error: &io::Error) -> &'static str {
     }
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file or directory",
-        io::ErrorKind::PermissionDenied => {
-            "this is not permitted, or the path leads out of the root"
-        }
+        io::ErrorKind::PermissionDenied => "this is not permitted, or the path leads out of the root",
         io::ErrorKind::AlreadyExists => "it exists already",
         io::ErrorKind::NotADirectory => "a part of the path is not a directory",
         io::ErrorKind::IsADirectory => "it is a directory",

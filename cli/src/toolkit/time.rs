@@ -56,14 +56,10 @@ pub fn now(args: &NowArgs, now: Timestamp) -> ToolResult {
 }
 
 fn find(name: &str) -> Result<TimeZone, ToolError> {
-    let unknown = || {
-        ToolError::refused(
-            "timezone: neither an IANA name such as Europe/Rome nor an offset such as +02:00",
-        )
-    };
+    let unknown =
+        || ToolError::refused("timezone: neither an IANA name such as Europe/Rome nor an offset such as +02:00");
     // The database may be a directory of the host. Only what can be a name in it is looked up.
-    let plain =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'+' | b':');
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'+' | b':');
     if name.is_empty() || name.len() > MAX_TIMEZONE_CHARS || !name.bytes().all(plain) {
         return Err(unknown());
     }
@@ -85,8 +81,7 @@ fn offset(text: &str) -> Option<Offset> {
     };
     let (hours, minutes) = rest.split_once(':')?;
     let two_digits = |part: &str| -> Option<i32> {
-        (part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit()))
-            .then(|| part.parse().ok())?
+        (part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit())).then(|| part.parse().ok())?
     };
     let (hours, minutes) = (two_digits(hours)?, two_digits(minutes)?);
     let seconds = hours * 3_600 + minutes * 60;
@@ -111,12 +106,7 @@ mod tests {
     const MOMENT: Timestamp = Timestamp::from_unix_millis(1_796_000_329_007);
 
     fn ask(timezone: &str) -> ToolResult {
-        now(
-            &NowArgs {
-                timezone: Some(timezone.to_owned()),
-            },
-            MOMENT,
-        )
+        now(&NowArgs { timezone: Some(timezone.to_owned()) }, MOMENT)
     }
 
     #[test]
@@ -146,13 +136,7 @@ mod tests {
     #[test]
     fn daylight_saving_changes_the_offset() {
         let summer = Timestamp::from_unix_millis(1_782_000_000_000);
-        let answer = now(
-            &NowArgs {
-                timezone: Some("Europe/Rome".to_owned()),
-            },
-            summer,
-        )
-        .unwrap();
+        let answer = now(&NowArgs { timezone: Some("Europe/Rome".to_owned()) }, summer).unwrap();
         assert_eq!(answer["offset"], "+02:00");
     }
 

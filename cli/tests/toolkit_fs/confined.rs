@@ -42,33 +42,14 @@ fn s7_no_path_leads_out_of_the_root() {
     ] {
         let error = reading(&place, path).unwrap_err();
         assert_eq!(error.fault, Fault::Refused, "{path:?}");
-        assert!(
-            !error.message.contains("CANARY") && !error.message.contains("outside"),
-            "{path:?}: {}",
-            error.message
-        );
+        assert!(!error.message.contains("CANARY") && !error.message.contains("outside"), "{path:?}: {}", error.message);
         for recursive in [false, true] {
-            let args = ListArgs {
-                path: path.to_owned(),
-                recursive,
-                ..ListArgs::default()
-            };
+            let args = ListArgs { path: path.to_owned(), recursive, ..ListArgs::default() };
             assert!(list(&place.root, &args, never()).is_err(), "{path:?}");
         }
     }
-    let all = listing(
-        &place,
-        &ListArgs {
-            recursive: true,
-            ..ListArgs::default()
-        },
-    );
-    assert_eq!(
-        paths(&all),
-        [
-            "absolute", "dir", "dir/file", "dir/in", "loop", "relative", "twice"
-        ]
-    );
+    let all = listing(&place, &ListArgs { recursive: true, ..ListArgs::default() });
+    assert_eq!(paths(&all), ["absolute", "dir", "dir/file", "dir/in", "loop", "relative", "twice"]);
 }
 
 #[test]
@@ -80,13 +61,7 @@ fn s7_links_that_stay_inside_are_followed() {
     assert_eq!(reading(&place, "alias/file").unwrap()["content"], "here");
     assert_eq!(reading(&place, "alias/self").unwrap()["content"], "here");
     assert_eq!(
-        paths(&listing(
-            &place,
-            &ListArgs {
-                path: "alias".to_owned(),
-                ..ListArgs::default()
-            }
-        )),
+        paths(&listing(&place, &ListArgs { path: "alias".to_owned(), ..ListArgs::default() })),
         ["alias/file", "alias/self"]
     );
 }
@@ -120,11 +95,7 @@ fn s7_a_racing_swapper_gains_nothing() {
                 }
                 Err(_) => refused += 1,
             }
-            let turn = ListArgs {
-                path: "turn".to_owned(),
-                recursive: true,
-                ..ListArgs::default()
-            };
+            let turn = ListArgs { path: "turn".to_owned(), recursive: true, ..ListArgs::default() };
             if let Ok(answer) = list(&place.root, &turn, never()) {
                 assert_eq!(paths(&answer), ["turn/secret"]);
             }
@@ -134,10 +105,7 @@ fn s7_a_racing_swapper_gains_nothing() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    assert!(
-        seen > 0,
-        "the swapper never let a read through, so this run shows nothing"
-    );
+    assert!(seen > 0, "the swapper never let a read through, so this run shows nothing");
 }
 
 #[test]
@@ -157,17 +125,9 @@ fn x2_work_stops_at_the_deadline() {
         place.file(&format!("f{n}"), "");
     }
     let clock = Counting(Cell::new(0));
-    let error = list(
-        &place.root,
-        &ListArgs::default(),
-        Deadline::within(&clock, Duration::from_secs(10)),
-    )
-    .unwrap_err();
+    let error = list(&place.root, &ListArgs::default(), Deadline::within(&clock, Duration::from_secs(10))).unwrap_err();
     assert_eq!(error.fault, Fault::TimedOut);
-    assert!(
-        clock.0.get() < 15_000_000_000,
-        "it went on after the deadline"
-    );
+    assert!(clock.0.get() < 15_000_000_000, "it went on after the deadline");
     let gone = || true;
     let error = read(&place.root, &args("f0"), never().or_when(&gone)).unwrap_err();
     assert_eq!(error.fault, Fault::Cancelled);
@@ -176,8 +136,6 @@ fn x2_work_stops_at_the_deadline() {
 #[test]
 fn s8_unknown_arguments_are_refused() {
     assert!(serde_json::from_value::<ListArgs>(json!({"path": ".", "pathh": "."})).is_err());
-    assert!(
-        serde_json::from_value::<ReadArgs>(json!({"path": ".", "confirm_token": "x"})).is_err()
-    );
+    assert!(serde_json::from_value::<ReadArgs>(json!({"path": ".", "confirm_token": "x"})).is_err());
     assert!(serde_json::from_value::<ReadArgs>(json!({})).is_err());
 }

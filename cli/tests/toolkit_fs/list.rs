@@ -15,12 +15,7 @@ pub(crate) fn listing(place: &Place, args: &ListArgs) -> Value {
 }
 
 pub(crate) fn paths(answer: &Value) -> Vec<&str> {
-    answer["entries"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["path"].as_str().unwrap())
-        .collect()
+    answer["entries"].as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap()).collect()
 }
 
 #[test]
@@ -35,10 +30,7 @@ fn a_directory_is_listed_in_order_with_what_is_known() {
     assert_eq!(paths(&answer), ["a", "b.txt", "link", "pipe"]);
     assert_eq!(answer["truncated"], false);
     let entries = answer["entries"].as_array().unwrap();
-    let kinds: Vec<_> = entries
-        .iter()
-        .map(|entry| entry["kind"].as_str().unwrap())
-        .collect();
+    let kinds: Vec<_> = entries.iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["directory", "file", "symlink", "other"]);
     assert_eq!(entries[1]["size"], 5);
     assert!(entries[1]["modified"].as_str().unwrap().ends_with('Z'));
@@ -51,24 +43,11 @@ fn a_recursive_listing_gives_paths_that_can_be_read() {
     place.file("a/b/c.txt", "c");
     place.file("a/.git/config", "");
     place.file("d", "");
-    let args = ListArgs {
-        recursive: true,
-        ..ListArgs::default()
-    };
-    assert_eq!(
-        paths(&listing(&place, &args)),
-        ["a", "a/b", "a/b/c.txt", "d"]
-    );
+    let args = ListArgs { recursive: true, ..ListArgs::default() };
+    assert_eq!(paths(&listing(&place, &args)), ["a", "a/b", "a/b/c.txt", "d"]);
     assert_eq!(reading(&place, "a/b/c.txt").unwrap()["content"], "c");
-    let args = ListArgs {
-        hidden: true,
-        path: "./a//".to_owned(),
-        ..args
-    };
-    assert_eq!(
-        paths(&listing(&place, &args)),
-        ["a/.git", "a/.git/config", "a/b", "a/b/c.txt"]
-    );
+    let args = ListArgs { hidden: true, path: "./a//".to_owned(), ..args };
+    assert_eq!(paths(&listing(&place, &args)), ["a/.git", "a/.git/config", "a/b", "a/b/c.txt"]);
 }
 
 #[test]
@@ -77,60 +56,17 @@ fn x6_a_listing_is_cut_at_its_bound_and_says_so() {
     for n in 0..30 {
         place.file(&format!("d{}/f{n:02}", n % 3), "");
     }
-    let all = listing(
-        &place,
-        &ListArgs {
-            recursive: true,
-            ..ListArgs::default()
-        },
-    );
+    let all = listing(&place, &ListArgs { recursive: true, ..ListArgs::default() });
     for max in [1, 2, 7, 32] {
-        let answer = listing(
-            &place,
-            &ListArgs {
-                recursive: true,
-                max,
-                ..ListArgs::default()
-            },
-        );
+        let answer = listing(&place, &ListArgs { recursive: true, max, ..ListArgs::default() });
         // The same entries as in the whole listing: the first ones.
         assert_eq!(paths(&answer), &paths(&all)[..max as usize], "max {max}");
         assert_eq!(answer["truncated"], true);
     }
-    assert_eq!(
-        listing(
-            &place,
-            &ListArgs {
-                recursive: true,
-                max: 33,
-                ..ListArgs::default()
-            }
-        )["truncated"],
-        false
-    );
+    assert_eq!(listing(&place, &ListArgs { recursive: true, max: 33, ..ListArgs::default() })["truncated"], false);
     // A body does not rely on the gate's clamp.
-    assert_eq!(
-        paths(&listing(
-            &place,
-            &ListArgs {
-                max: 0,
-                ..ListArgs::default()
-            }
-        ))
-        .len(),
-        1
-    );
-    assert_eq!(
-        paths(&listing(
-            &place,
-            &ListArgs {
-                max: u32::MAX,
-                ..ListArgs::default()
-            }
-        ))
-        .len(),
-        3
-    );
+    assert_eq!(paths(&listing(&place, &ListArgs { max: 0, ..ListArgs::default() })).len(), 1);
+    assert_eq!(paths(&listing(&place, &ListArgs { max: u32::MAX, ..ListArgs::default() })).len(), 3);
 }
 
 #[test]
@@ -138,13 +74,7 @@ fn x6_a_deep_tree_is_cut_and_not_followed_to_its_end() {
     let place = Place::new();
     let deep = "d/".repeat(80);
     fs::create_dir_all(place.inside().join(deep)).unwrap();
-    let answer = listing(
-        &place,
-        &ListArgs {
-            recursive: true,
-            ..ListArgs::default()
-        },
-    );
+    let answer = listing(&place, &ListArgs { recursive: true, ..ListArgs::default() });
     assert_eq!(answer["truncated"], true);
     assert_eq!(paths(&answer).len(), 64);
 }

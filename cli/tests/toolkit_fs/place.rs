@@ -26,10 +26,7 @@ pub(crate) struct Counting(pub(crate) Cell<u64>);
 impl Clock for Counting {
     fn now(&self) -> Now {
         self.0.set(self.0.get() + 1_000_000_000);
-        Now {
-            monotonic: Instant::from_nanos(self.0.get()),
-            ..Now::default()
-        }
+        Now { monotonic: Instant::from_nanos(self.0.get()), ..Now::default() }
     }
 }
 
@@ -68,13 +65,6 @@ impl Place {
     }
 
     pub(crate) fn fifo(&self, at: &str) {
-        mknodat(
-            CWD,
-            self.inside().join(at),
-            FileType::Fifo,
-            Mode::from_raw_mode(0o600),
-            0,
-        )
-        .unwrap();
+        mknodat(CWD, self.inside().join(at), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     }
 }

@@ -22,20 +22,8 @@ fn args(args: Value) -> SearchArgs {
 
 /// The matches as `path:line:column`.
 fn places(answer: &Value) -> Vec<String> {
-    let place = |hit: &Value| {
-        format!(
-            "{}:{}:{}",
-            hit["path"].as_str().unwrap(),
-            hit["line"],
-            hit["column"]
-        )
-    };
-    answer["matches"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(place)
-        .collect()
+    let place = |hit: &Value| format!("{}:{}:{}", hit["path"].as_str().unwrap(), hit["line"], hit["column"]);
+    answer["matches"].as_array().unwrap().iter().map(place).collect()
 }
 
 fn tree() -> Place {
@@ -56,13 +44,7 @@ fn every_line_with_the_pattern_is_found_in_order() {
     let answer = searching(&tree(), json!({"pattern": "TODO"}));
     assert_eq!(
         places(&answer),
-        [
-            "README.md:1:1",
-            "a.log:1:1",
-            "src/deep/er/lib.rs:2:4",
-            "src/main.rs:2:8",
-            "target/out.rs:1:1"
-        ]
+        ["README.md:1:1", "a.log:1:1", "src/deep/er/lib.rs:2:4", "src/main.rs:2:8", "target/out.rs:1:1"]
     );
     assert_eq!(answer["matches"][3]["text"], "    // TODO one");
     assert_eq!(answer["files_searched"], 5);
@@ -74,46 +56,21 @@ fn every_line_with_the_pattern_is_found_in_order() {
 fn what_to_look_into_can_be_narrowed() {
     let place = tree();
     for (args, expected) in [
-        (
-            json!({"pattern": "TODO", "path": "src"}),
-            vec!["src/deep/er/lib.rs:2:4", "src/main.rs:2:8"],
-        ),
-        (
-            json!({"pattern": "TODO", "path": "src/main.rs"}),
-            vec!["src/main.rs:2:8"],
-        ),
-        (
-            json!({"pattern": "TODO", "glob": "*.md"}),
-            vec!["README.md:1:1"],
-        ),
-        (
-            json!({"pattern": "TODO", "glob": "src/*.rs"}),
-            vec!["src/main.rs:2:8"],
-        ),
-        (
-            json!({"pattern": "TODO", "glob": "./src/**/*.rs"}),
-            vec!["src/deep/er/lib.rs:2:4", "src/main.rs:2:8"],
-        ),
-        (
-            json!({"pattern": "TODO", "path": "src", "glob": "{lib,none}.rs"}),
-            vec!["src/deep/er/lib.rs:2:4"],
-        ),
+        (json!({"pattern": "TODO", "path": "src"}), vec!["src/deep/er/lib.rs:2:4", "src/main.rs:2:8"]),
+        (json!({"pattern": "TODO", "path": "src/main.rs"}), vec!["src/main.rs:2:8"]),
+        (json!({"pattern": "TODO", "glob": "*.md"}), vec!["README.md:1:1"]),
+        (json!({"pattern": "TODO", "glob": "src/*.rs"}), vec!["src/main.rs:2:8"]),
+        (json!({"pattern": "TODO", "glob": "./src/**/*.rs"}), vec!["src/deep/er/lib.rs:2:4", "src/main.rs:2:8"]),
+        (json!({"pattern": "TODO", "path": "src", "glob": "{lib,none}.rs"}), vec!["src/deep/er/lib.rs:2:4"]),
         (
             json!({"pattern": "TODO", "gitignore": true}),
             vec!["README.md:1:1", "src/deep/er/lib.rs:2:4", "src/main.rs:2:8"],
         ),
         (
             json!({"pattern": "TODO", "hidden": true, "glob": "*.rs", "gitignore": true}),
-            vec![
-                ".hidden/x.rs:1:1",
-                "src/deep/er/lib.rs:2:4",
-                "src/main.rs:2:8",
-            ],
+            vec![".hidden/x.rs:1:1", "src/deep/er/lib.rs:2:4", "src/main.rs:2:8"],
         ),
-        (
-            json!({"pattern": "^// TODO", "regex": true}),
-            vec!["src/deep/er/lib.rs:2:1"],
-        ),
+        (json!({"pattern": "^// TODO", "regex": true}), vec!["src/deep/er/lib.rs:2:1"]),
         (
             json!({"pattern": "// todo", "case_insensitive": true, "path": "src/deep"}),
             vec!["src/deep/er/lib.rs:1:1", "src/deep/er/lib.rs:2:1"],
@@ -136,19 +93,10 @@ fn ignore_files_hold_from_the_root_down_and_the_nearest_decides() {
     place.file("a/b/build/f", "HIT");
     place.file("top.txt", "HIT");
     place.file(".git/config", "HIT");
-    let all = searching(
-        &place,
-        json!({"pattern": "HIT", "gitignore": true, "hidden": true}),
-    );
-    assert_eq!(
-        places(&all),
-        ["a/b/only-here:1:1", "a/keep.txt:1:1", "ab/only-here:1:1"]
-    );
+    let all = searching(&place, json!({"pattern": "HIT", "gitignore": true, "hidden": true}));
+    assert_eq!(places(&all), ["a/b/only-here:1:1", "a/keep.txt:1:1", "ab/only-here:1:1"]);
     // Also when the search begins below a directory whose file speaks.
-    let below = searching(
-        &place,
-        json!({"pattern": "HIT", "gitignore": true, "path": "a"}),
-    );
+    let below = searching(&place, json!({"pattern": "HIT", "gitignore": true, "path": "a"}));
     assert_eq!(places(&below), ["a/b/only-here:1:1", "a/keep.txt:1:1"]);
 }
 
@@ -159,21 +107,11 @@ fn k2_the_number_of_matches_is_bounded_and_the_cut_is_shown() {
     place.file("many", "TODO\n".repeat(1_500));
     for (max, given) in [(5_000, 1_000), (1_000, 1_000), (7, 7), (0, 1)] {
         let answer = searching(&place, json!({"pattern": "TODO", "max": max}));
-        assert_eq!(
-            answer["matches"].as_array().unwrap().len(),
-            given,
-            "max {max}"
-        );
-        assert_eq!(
-            (&answer["truncated"], &answer["truncated_by"]),
-            (&json!(true), &json!("max"))
-        );
+        assert_eq!(answer["matches"].as_array().unwrap().len(), given, "max {max}");
+        assert_eq!((&answer["truncated"], &answer["truncated_by"]), (&json!(true), &json!("max")));
     }
     place.file("many", "TODO\n".repeat(7));
-    assert_eq!(
-        searching(&place, json!({"pattern": "TODO", "max": 7}))["truncated"],
-        false
-    );
+    assert_eq!(searching(&place, json!({"pattern": "TODO", "max": 7}))["truncated"], false);
 }
 
 #[test]
@@ -182,10 +120,7 @@ fn what_is_no_text_is_skipped_and_counted() {
     place.file("binary", b"TODO\0TODO");
     place.file("latin", b"caf\xe9 TODO");
     place.file("large", vec![b'a'; (8 << 20) + 1]);
-    place.file(
-        "fits",
-        [vec![b'a'; (8 << 20) - 4], b"TODO".to_vec()].concat(),
-    );
+    place.file("fits", [vec![b'a'; (8 << 20) - 4], b"TODO".to_vec()].concat());
     place.fifo("pipe");
     place.link("latin", "link");
     place.link("../outside/secret", "out");
@@ -193,10 +128,7 @@ fn what_is_no_text_is_skipped_and_counted() {
     assert_eq!(places(&answer), ["fits:1:8388605", "latin:1:6"]);
     assert_eq!(answer["matches"][0]["cut"], true);
     assert_eq!(answer["matches"][1]["text"], "caf\u{fffd} TODO");
-    assert_eq!(
-        answer["skipped"],
-        json!({"binary": 1, "too_large": 1, "unreadable": 0})
-    );
+    assert_eq!(answer["skipped"], json!({"binary": 1, "too_large": 1, "unreadable": 0}));
     assert_eq!(answer["files_searched"], 2);
 }
 
@@ -206,17 +138,9 @@ fn what_may_not_be_read_is_counted() {
         return; // Nothing is unreadable to it.
     }
     let place = tree();
-    fs::set_permissions(
-        place.inside().join("src/deep"),
-        fs::Permissions::from_mode(0o000),
-    )
-    .unwrap();
+    fs::set_permissions(place.inside().join("src/deep"), fs::Permissions::from_mode(0o000)).unwrap();
     let answer = searching(&place, json!({"pattern": "TODO", "path": "src"}));
-    fs::set_permissions(
-        place.inside().join("src/deep"),
-        fs::Permissions::from_mode(0o700),
-    )
-    .unwrap();
+    fs::set_permissions(place.inside().join("src/deep"), fs::Permissions::from_mode(0o700)).unwrap();
     assert_eq!(answer["skipped"]["unreadable"], 1);
 }
 
@@ -226,19 +150,8 @@ fn s7_a_search_does_not_leave_the_root() {
     place.link("../outside", "src/out");
     place.link("../outside/secret", "src/file");
     assert!(places(&searching(&place, json!({"pattern": "CANARY"}))).is_empty());
-    for path in [
-        "src/out",
-        "src/file",
-        "../outside",
-        "src/nothing",
-        "src/main.rs/x",
-    ] {
-        let error = search(
-            &place.root,
-            &args(json!({"pattern": "CANARY", "path": path})),
-            never(),
-        )
-        .unwrap_err();
+    for path in ["src/out", "src/file", "../outside", "src/nothing", "src/main.rs/x"] {
+        let error = search(&place.root, &args(json!({"pattern": "CANARY", "path": path})), never()).unwrap_err();
         assert_eq!(error.fault, Fault::Refused, "{path}");
     }
 }
@@ -254,10 +167,7 @@ fn x2_a_search_stops_at_the_deadline() {
     place.file("src/long", "line\n".repeat(200_000));
     let deadline = Deadline::within(&clock, Duration::from_secs(20));
     let slow = args(json!({"pattern": "nothing.like.it", "regex": true, "path": "src/long"}));
-    assert_eq!(
-        search(&place.root, &slow, deadline).unwrap_err().fault,
-        Fault::TimedOut
-    );
+    assert_eq!(search(&place.root, &slow, deadline).unwrap_err().fault, Fault::TimedOut);
 }
 
 #[test]
@@ -272,10 +182,6 @@ fn what_cannot_be_searched_for_is_refused() {
     ] {
         let error = search(&place.root, &args(bad.clone()), never()).unwrap_err();
         assert_eq!(error.fault, Fault::Refused, "{bad}");
-        assert!(
-            error.message.starts_with(&format!("{field}: ")),
-            "{bad}: {}",
-            error.message
-        );
+        assert!(error.message.starts_with(&format!("{field}: ")), "{bad}: {}", error.message);
     }
 }

@@ -11,11 +11,7 @@ use serde_json::{Value, json};
 use crate::place::{Place, never};
 
 fn writing(place: &Place, args: Value) -> Result<Value, ToolError> {
-    write(
-        &place.root,
-        &serde_json::from_value::<WriteArgs>(args).unwrap(),
-        never(),
-    )
+    write(&place.root, &serde_json::from_value::<WriteArgs>(args).unwrap(), never())
 }
 
 fn content(place: &Place, path: &str) -> String {
@@ -24,10 +20,8 @@ fn content(place: &Place, path: &str) -> String {
 
 /// The names in the root, to see that nothing else is left behind.
 fn names(place: &Place) -> Vec<String> {
-    let mut names: Vec<_> = fs::read_dir(place.inside())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<_> =
+        fs::read_dir(place.inside()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -36,18 +30,12 @@ fn names(place: &Place) -> Vec<String> {
 fn the_default_is_a_new_file_and_nothing_else() {
     let place = Place::new();
     let answer = writing(&place, json!({"path": "a.txt", "content": "grüße"})).unwrap();
-    assert_eq!(
-        answer,
-        json!({"path": "a.txt", "bytes_written": 7, "created": true, "size": 7})
-    );
+    assert_eq!(answer, json!({"path": "a.txt", "bytes_written": 7, "created": true, "size": 7}));
     let again = writing(&place, json!({"path": "a.txt", "content": "other"})).unwrap_err();
     assert_eq!(again.fault, Fault::Refused);
     assert_eq!(content(&place, "a.txt"), "grüße");
     assert_eq!(names(&place), ["a.txt"]);
-    assert_eq!(
-        fs::metadata(place.inside().join("a.txt")).unwrap().nlink(),
-        1
-    );
+    assert_eq!(fs::metadata(place.inside().join("a.txt")).unwrap().nlink(), 1);
 }
 
 #[test]
@@ -57,45 +45,22 @@ fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions() {
     let path = place.inside().join("run.sh");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o4_751)).unwrap();
     let old = fs::File::open(&path).unwrap();
-    let answer = writing(
-        &place,
-        json!({"path": "run.sh", "content": "new", "mode": "overwrite"}),
-    )
-    .unwrap();
-    assert_eq!(
-        (&answer["created"], &answer["size"]),
-        (&json!(false), &json!(3))
-    );
+    let answer = writing(&place, json!({"path": "run.sh", "content": "new", "mode": "overwrite"})).unwrap();
+    assert_eq!((&answer["created"], &answer["size"]), (&json!(false), &json!(3)));
     assert_eq!(content(&place, "run.sh"), "new");
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7_777, 0o751);
     // Whoever had it open still has the old content whole.
     assert_eq!(std::io::read_to_string(old).unwrap(), "a long old content");
-    assert_eq!(
-        writing(
-            &place,
-            json!({"path": "new", "content": "", "mode": "overwrite"})
-        )
-        .unwrap()["created"],
-        true
-    );
+    assert_eq!(writing(&place, json!({"path": "new", "content": "", "mode": "overwrite"})).unwrap()["created"], true);
     assert_eq!(names(&place), ["new", "run.sh"]);
 }
 
 #[test]
 fn text_is_added_to_the_end() {
     let place = Place::new();
-    let append = |text: &str| {
-        writing(
-            &place,
-            json!({"path": "log", "content": text, "mode": "append"}),
-        )
-        .unwrap()
-    };
+    let append = |text: &str| writing(&place, json!({"path": "log", "content": text, "mode": "append"})).unwrap();
     assert_eq!(append("one\n")["created"], true);
-    assert_eq!(
-        append("two\n"),
-        json!({"path": "log", "bytes_written": 4, "created": false, "size": 8})
-    );
+    assert_eq!(append("two\n"), json!({"path": "log", "bytes_written": 4, "created": false, "size": 8}));
     assert_eq!(content(&place, "log"), "one\ntwo\n");
 }
 
@@ -106,22 +71,10 @@ fn missing_directories_are_made_when_asked() {
     place.link("real", "alias");
     assert!(writing(&place, json!({"path": "a/b/c", "content": "x"})).is_err());
     assert!(!place.inside().join("a").exists());
-    writing(
-        &place,
-        json!({"path": "a/b/c", "content": "x", "create_dirs": true}),
-    )
-    .unwrap();
-    writing(
-        &place,
-        json!({"path": "a/b/d", "content": "y", "create_dirs": true}),
-    )
-    .unwrap();
+    writing(&place, json!({"path": "a/b/c", "content": "x", "create_dirs": true})).unwrap();
+    writing(&place, json!({"path": "a/b/d", "content": "y", "create_dirs": true})).unwrap();
     assert_eq!(content(&place, "a/b/c") + &content(&place, "a/b/d"), "xy");
-    writing(
-        &place,
-        json!({"path": "alias/new/f", "content": "z", "create_dirs": true}),
-    )
-    .unwrap();
+    writing(&place, json!({"path": "alias/new/f", "content": "z", "create_dirs": true})).unwrap();
     assert_eq!(content(&place, "real/new/f"), "z");
 }
 
@@ -134,11 +87,7 @@ fn s7_nothing_is_written_outside_of_the_root() {
     place.link("../outside/new", "dangling");
     place.link("loop", "loop");
     place.fifo("pipe");
-    fs::hard_link(
-        place.all.path().join("outside/secret"),
-        place.inside().join("hard"),
-    )
-    .unwrap();
+    fs::hard_link(place.all.path().join("outside/secret"), place.inside().join("hard")).unwrap();
     for path in [
         "../outside/new",
         "/tmp/callgate-never",
@@ -162,33 +111,12 @@ fn s7_nothing_is_written_outside_of_the_root() {
         }
     }
     // A second name for a file outside: appending would change that file, replacing changes only the name inside.
-    assert!(
-        writing(
-            &place,
-            json!({"path": "hard", "content": "EVIL", "mode": "append"})
-        )
-        .is_err()
-    );
-    writing(
-        &place,
-        json!({"path": "hard", "content": "EVIL", "mode": "overwrite"}),
-    )
-    .unwrap();
-    assert_eq!(
-        fs::read_to_string(place.all.path().join("outside/secret")).unwrap(),
-        "CANARY"
-    );
-    assert_eq!(
-        fs::read_dir(place.all.path().join("outside"))
-            .unwrap()
-            .count(),
-        1
-    );
+    assert!(writing(&place, json!({"path": "hard", "content": "EVIL", "mode": "append"})).is_err());
+    writing(&place, json!({"path": "hard", "content": "EVIL", "mode": "overwrite"})).unwrap();
+    assert_eq!(fs::read_to_string(place.all.path().join("outside/secret")).unwrap(), "CANARY");
+    assert_eq!(fs::read_dir(place.all.path().join("outside")).unwrap().count(), 1);
     assert_eq!(content(&place, "f"), "f");
-    assert_eq!(
-        names(&place),
-        ["dangling", "dir", "f", "file", "hard", "loop", "pipe"]
-    );
+    assert_eq!(names(&place), ["dangling", "dir", "f", "file", "hard", "loop", "pipe"]);
 }
 
 /// S7 under a race: a directory of the path, and the file itself, are swapped for links out of the root all the time.
@@ -205,15 +133,10 @@ fn s7_a_racing_swapper_gets_nothing_written_outside() {
         scope.spawn(|| {
             let mut outside = true;
             while !stop.load(Ordering::Relaxed) {
-                std::os::unix::fs::symlink(
-                    if outside { "../outside" } else { "real" },
-                    inside.join("next"),
-                )
-                .unwrap();
+                std::os::unix::fs::symlink(if outside { "../outside" } else { "real" }, inside.join("next")).unwrap();
                 fs::rename(inside.join("next"), inside.join("turn")).unwrap();
                 if outside {
-                    std::os::unix::fs::symlink("../../outside/target", inside.join("real/next"))
-                        .unwrap();
+                    std::os::unix::fs::symlink("../../outside/target", inside.join("real/next")).unwrap();
                 } else {
                     fs::write(inside.join("real/next"), "").unwrap();
                 }
@@ -234,20 +157,9 @@ fn s7_a_racing_swapper_gets_nothing_written_outside() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    assert!(
-        done[1] > 0,
-        "no write ever came through, so this run shows nothing"
-    );
-    assert_eq!(
-        fs::read_to_string(place.all.path().join("outside/target")).unwrap(),
-        "CANARY"
-    );
-    assert_eq!(
-        fs::read_dir(place.all.path().join("outside"))
-            .unwrap()
-            .count(),
-        2
-    );
+    assert!(done[1] > 0, "no write ever came through, so this run shows nothing");
+    assert_eq!(fs::read_to_string(place.all.path().join("outside/target")).unwrap(), "CANARY");
+    assert_eq!(fs::read_dir(place.all.path().join("outside")).unwrap().count(), 2);
 }
 
 #[test]
@@ -258,10 +170,8 @@ fn p6_no_tool_writes_what_the_gate_goes_by() {
     fs::write(inside.join("audit.jsonl"), "AUDIT").unwrap();
     fs::hard_link(inside.join("audit.jsonl"), inside.join("second-name")).unwrap();
     std::os::unix::fs::symlink("state", inside.join("alias")).unwrap();
-    let root = root
-        .protect(inside.join("callgate.toml"))
-        .protect(inside.join("audit.jsonl"))
-        .protect(inside.join("state"));
+    let root =
+        root.protect(inside.join("callgate.toml")).protect(inside.join("audit.jsonl")).protect(inside.join("state"));
     let place = Place { all, root };
     for path in [
         "callgate.toml",
@@ -283,17 +193,10 @@ fn p6_no_tool_writes_what_the_gate_goes_by() {
         }
     }
     assert_eq!(content(&place, "audit.jsonl"), "AUDIT");
-    assert_eq!(
-        names(&place),
-        ["alias", "audit.jsonl", "second-name", "state"]
-    );
+    assert_eq!(names(&place), ["alias", "audit.jsonl", "second-name", "state"]);
     assert!(!place.inside().join("state/new").exists());
     // The same names elsewhere are anybody's.
-    writing(
-        &place,
-        json!({"path": "sub/callgate.toml", "content": "", "create_dirs": true}),
-    )
-    .unwrap();
+    writing(&place, json!({"path": "sub/callgate.toml", "content": "", "create_dirs": true})).unwrap();
 }
 
 #[test]
@@ -302,13 +205,7 @@ fn p6_a_whole_root_can_be_protected() {
     let root = root.protect(all.path().join("inside"));
     let place = Place { all, root };
     assert!(writing(&place, json!({"path": "x", "content": ""})).is_err());
-    assert!(
-        writing(
-            &place,
-            json!({"path": "a/x", "content": "", "create_dirs": true})
-        )
-        .is_err()
-    );
+    assert!(writing(&place, json!({"path": "a/x", "content": "", "create_dirs": true})).is_err());
     assert!(names(&place).is_empty());
 }
 
@@ -316,25 +213,13 @@ fn p6_a_whole_root_can_be_protected() {
 fn what_may_not_be_written_is_refused() {
     let place = Place::new();
     place.file("fixed", "old");
-    fs::set_permissions(
-        place.inside().join("fixed"),
-        fs::Permissions::from_mode(0o444),
-    )
-    .unwrap();
-    let error = writing(
-        &place,
-        json!({"path": "fixed", "content": "new", "mode": "overwrite"}),
-    )
-    .unwrap_err();
+    fs::set_permissions(place.inside().join("fixed"), fs::Permissions::from_mode(0o444)).unwrap();
+    let error = writing(&place, json!({"path": "fixed", "content": "new", "mode": "overwrite"})).unwrap_err();
     assert_eq!(error.message, "path: it is read-only");
     let long = "x".repeat((1 << 20) + 1);
     let error = writing(&place, json!({"path": "long", "content": long})).unwrap_err();
     assert_eq!(error.message, "content: is longer than 1 MiB");
-    writing(
-        &place,
-        json!({"path": "long", "content": "x".repeat(1 << 20)}),
-    )
-    .unwrap();
+    writing(&place, json!({"path": "long", "content": "x".repeat(1 << 20)})).unwrap();
 }
 
 #[test]
@@ -342,10 +227,8 @@ fn a_call_that_came_too_late_changes_nothing() {
     let place = Place::new();
     place.file("old", "old");
     for (path, mode) in [("old", "overwrite"), ("new/x", "create"), ("old", "append")] {
-        let args = serde_json::from_value(
-            json!({"path": path, "content": "new", "mode": mode, "create_dirs": true}),
-        )
-        .unwrap();
+        let args =
+            serde_json::from_value(json!({"path": path, "content": "new", "mode": mode, "create_dirs": true})).unwrap();
         let gone = || true;
         let error = write(&place.root, &args, never().or_when(&gone)).unwrap_err();
         assert_eq!(error.fault, Fault::Cancelled);
@@ -355,9 +238,7 @@ fn a_call_that_came_too_late_changes_nothing() {
     // Cancelled when the draft is written and before it takes the file's place.
     let looks = std::cell::Cell::new(0);
     let second_look = || looks.replace(looks.get() + 1) == 1;
-    let args =
-        serde_json::from_value(json!({"path": "old", "content": "new", "mode": "overwrite"}))
-            .unwrap();
+    let args = serde_json::from_value(json!({"path": "old", "content": "new", "mode": "overwrite"})).unwrap();
     assert!(write(&place.root, &args, never().or_when(&second_look)).is_err());
     assert_eq!(content(&place, "old"), "old");
     assert_eq!(names(&place), ["old"]);

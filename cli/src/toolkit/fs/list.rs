@@ -45,12 +45,7 @@ pub struct ListArgs {
 
 impl Default for ListArgs {
     fn default() -> Self {
-        Self {
-            path: ".".to_owned(),
-            recursive: false,
-            hidden: false,
-            max: 200,
-        }
+        Self { path: ".".to_owned(), recursive: false, hidden: false, max: 200 }
     }
 }
 
@@ -67,11 +62,7 @@ pub fn list(root: &Root, args: &ListArgs, deadline: Deadline<'_>) -> ToolResult 
     let path = RelPath::parse("path", &args.path)?;
     let dir = root.open_dir("path", &path)?;
     let max_entries = usize::try_from(args.max.clamp(1, MAX_ENTRIES)).unwrap_or(1);
-    let options = WalkOptions {
-        recursive: args.recursive,
-        hidden: args.hidden,
-        max_entries,
-    };
+    let options = WalkOptions { recursive: args.recursive, hidden: args.hidden, max_entries };
     let mut walk = Walk::new(dir, path.as_str(), options, deadline)?;
     let mut entries = Vec::new();
     while let Some(entry) = walk.next()? {
@@ -80,9 +71,7 @@ pub fn list(root: &Root, args: &ListArgs, deadline: Deadline<'_>) -> ToolResult 
             walk.go_into(entry);
         }
     }
-    Ok(
-        json!({"path": path.as_str(), "entries": entries, "truncated": walk.cut, "unreadable": walk.unreadable}),
-    )
+    Ok(json!({"path": path.as_str(), "entries": entries, "truncated": walk.cut, "unreadable": walk.unreadable}))
 }
 
 fn describe(entry: &Entry) -> Value {

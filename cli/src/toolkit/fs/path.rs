@@ -51,11 +51,7 @@ impl RelPath {
         if parts.len() > MAX_DEPTH {
             return refuse("goes through more than 64 directories");
         }
-        Ok(Self(if parts.is_empty() {
-            ".".to_owned()
-        } else {
-            parts.join("/")
-        }))
+        Ok(Self(if parts.is_empty() { ".".to_owned() } else { parts.join("/") }))
     }
 
     /// The path in its one spelling.
@@ -107,11 +103,7 @@ pub(super) fn shown(name: &OsStr) -> (String, bool) {
 
 /// The path of `name` in the directory shown as `parent`.
 pub(super) fn join(parent: &str, name: &str) -> String {
-    if parent == "." {
-        name.to_owned()
-    } else {
-        format!("{parent}/{name}")
-    }
+    if parent == "." { name.to_owned() } else { format!("{parent}/{name}") }
 }
 
 #[cfg(test)]
@@ -131,29 +123,13 @@ mod tests {
             ("a\\b", "a\\b"),
             ("...", "..."),
         ] {
-            assert_eq!(
-                RelPath::parse("path", text).unwrap().as_str(),
-                path,
-                "{text:?}"
-            );
+            assert_eq!(RelPath::parse("path", text).unwrap().as_str(), path, "{text:?}");
         }
     }
 
     #[test]
     fn s7_no_way_up_or_out() {
-        for text in [
-            "",
-            "/",
-            "/etc/passwd",
-            "//a",
-            "..",
-            "../a",
-            "a/..",
-            "a/../b",
-            "./../a",
-            "a\0b",
-            "\0",
-        ] {
+        for text in ["", "/", "/etc/passwd", "//a", "..", "../a", "a/..", "a/../b", "./../a", "a\0b", "\0"] {
             assert!(RelPath::parse("path", text).is_err(), "{text:?}");
         }
         assert!(RelPath::parse("path", &"a/".repeat(64)).is_ok());
@@ -165,18 +141,9 @@ mod tests {
     #[cfg(unix)]
     fn names_that_are_not_text_are_escaped_without_ambiguity() {
         use std::os::unix::ffi::OsStrExt;
-        assert_eq!(
-            shown(OsStr::new("plain\\name")),
-            ("plain\\name".to_owned(), false)
-        );
-        assert_eq!(
-            shown(OsStr::from_bytes(b"a\xffb")),
-            (r"a\xffb".to_owned(), true)
-        );
-        assert_eq!(
-            shown(OsStr::from_bytes(b"a\xff\\xff")),
-            (r"a\xff\\xff".to_owned(), true)
-        );
+        assert_eq!(shown(OsStr::new("plain\\name")), ("plain\\name".to_owned(), false));
+        assert_eq!(shown(OsStr::from_bytes(b"a\xffb")), (r"a\xffb".to_owned(), true));
+        assert_eq!(shown(OsStr::from_bytes(b"a\xff\\xff")), (r"a\xff\\xff".to_owned(), true));
     }
 
     proptest! {

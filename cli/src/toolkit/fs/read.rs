@@ -78,8 +78,7 @@ const fn default_limit() -> u64 {
 pub fn read(root: &Root, args: &ReadArgs, deadline: Deadline<'_>) -> ToolResult {
     deadline.check()?;
     let path = RelPath::parse("path", &args.path)?;
-    let (mut file, metadata) =
-        open_regular("path", root.dir(), path.as_ref(), FollowSymlinks::Yes)?;
+    let (mut file, metadata) = open_regular("path", root.dir(), path.as_ref(), FollowSymlinks::Yes)?;
     let limit = args.limit.clamp(1, MAX_READ_BYTES);
     let failed = |error: std::io::Error| ToolError::failed_io("path", &error);
     if i64::try_from(args.offset).is_err() {
@@ -88,9 +87,7 @@ pub fn read(root: &Root, args: &ReadArgs, deadline: Deadline<'_>) -> ToolResult 
     file.seek(SeekFrom::Start(args.offset)).map_err(failed)?;
     // A little more than the limit: tells whether there is more, and completes a character that crosses it.
     let mut bytes = Vec::new();
-    file.take(limit.saturating_add(MAX_CHAR_BYTES))
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    file.take(limit.saturating_add(MAX_CHAR_BYTES)).read_to_end(&mut bytes).map_err(failed)?;
     deadline.check()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (content, used) = match args.encoding {
@@ -104,24 +101,14 @@ pub fn read(root: &Root, args: &ReadArgs, deadline: Deadline<'_>) -> ToolResult 
     let mut answer = Map::new();
     answer.insert("path".to_owned(), json!(path.as_str()));
     answer.insert("content".to_owned(), Value::String(content));
-    answer.insert(
-        "encoding".to_owned(),
-        json!(if args.encoding == Encoding::Text {
-            "text"
-        } else {
-            "base64"
-        }),
-    );
+    answer.insert("encoding".to_owned(), json!(if args.encoding == Encoding::Text { "text" } else { "base64" }));
     answer.insert("offset".to_owned(), json!(args.offset));
     answer.insert("bytes".to_owned(), json!(used));
     answer.insert("size".to_owned(), json!(metadata.len()));
     answer.insert("truncated".to_owned(), json!(truncated));
     if truncated {
         let used = u64::try_from(used).unwrap_or(u64::MAX);
-        answer.insert(
-            "next_offset".to_owned(),
-            json!(args.offset.saturating_add(used)),
-        );
+        answer.insert("next_offset".to_owned(), json!(args.offset.saturating_add(used)));
     }
     Ok(Value::Object(answer))
 }
@@ -181,21 +168,14 @@ mod tests {
 
     #[test]
     fn what_is_not_text_is_refused_never_replaced() {
-        for (bytes, valid) in [
-            (b"ab\xff".as_slice(), "ab"),
-            (b"\x80", ""),
-            (b"ab\xe2\x82", "ab"),
-            (b"\xe2\x82\xff\xff", ""),
-        ] {
+        for (bytes, valid) in
+            [(b"ab\xff".as_slice(), "ab"), (b"\x80", ""), (b"ab\xe2\x82", "ab"), (b"\xe2\x82\xff\xff", "")]
+        {
             for limit in 1..8 {
                 // Reading on from piece to piece ends at the fault, having given only what is before it.
                 let mut from = 0;
                 while let Ok((piece, used)) = text(&bytes[from..], limit, 0) {
-                    assert_eq!(
-                        valid.get(from..from + used),
-                        Some(piece.as_str()),
-                        "{bytes:?} {limit}"
-                    );
+                    assert_eq!(valid.get(from..from + used), Some(piece.as_str()), "{bytes:?} {limit}");
                     from += used;
                 }
             }

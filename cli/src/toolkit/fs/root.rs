@@ -29,11 +29,7 @@ impl Root {
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
-        Ok(Self {
-            dir,
-            path,
-            protected: Vec::new(),
-        })
+        Ok(Self { dir, path, protected: Vec::new() })
     }
 
     /// The same root, in which no tool changes `path`: a file, or a directory and all below it.
@@ -66,9 +62,7 @@ impl Root {
 
     /// Opens the directory at `path` to look into it.
     pub(super) fn open_dir(&self, field: &str, path: &RelPath) -> Result<Dir, ToolError> {
-        self.dir
-            .open_dir(path)
-            .map_err(|error| ToolError::refused_io(field, &error))
+        self.dir.open_dir(path).map_err(|error| ToolError::refused_io(field, &error))
     }
 }
 

@@ -121,22 +121,12 @@ pub fn search(root: &Root, args: &SearchArgs, deadline: Deadline<'_>) -> ToolRes
         truncated_by: None,
         buffer: Vec::new(),
     };
-    let is_directory = root
-        .dir()
-        .metadata(&path)
-        .map_err(|error| ToolError::refused_io("path", &error))?
-        .is_dir();
+    let is_directory = root.dir().metadata(&path).map_err(|error| ToolError::refused_io("path", &error))?.is_dir();
     if is_directory {
         search.tree(root, &path, args, names.as_ref())?;
     } else {
         open_regular("path", root.dir(), path.as_ref(), FollowSymlinks::Yes)?;
-        let _one_file_is_all = search.file(
-            root.dir(),
-            path.as_ref(),
-            FollowSymlinks::Yes,
-            path.as_str(),
-            false,
-        )?;
+        let _one_file_is_all = search.file(root.dir(), path.as_ref(), FollowSymlinks::Yes, path.as_str(), false)?;
     }
     Ok(search.answer(&path))
 }
@@ -169,24 +159,12 @@ impl Search<'_> {
         args: &SearchArgs,
         names: Option<&NameFilter>,
     ) -> Result<(), ToolError> {
-        let options = WalkOptions {
-            recursive: true,
-            hidden: args.hidden,
-            max_entries: MAX_ENTRIES,
-        };
+        let options = WalkOptions { recursive: true, hidden: args.hidden, max_entries: MAX_ENTRIES };
         let mut ignores = args.gitignore.then(|| Ignores::above(root.dir(), path));
-        let mut walk = Walk::new(
-            root.open_dir("path", path)?,
-            path.as_str(),
-            options,
-            self.deadline,
-        )?;
+        let mut walk = Walk::new(root.open_dir("path", path)?, path.as_str(), options, self.deadline)?;
         while let Some(entry) = walk.next()? {
             let is_directory = entry.metadata.is_dir();
-            if ignores
-                .as_mut()
-                .is_some_and(|ignores| ignores.covers(&entry, is_directory))
-            {
+            if ignores.as_mut().is_some_and(|ignores| ignores.covers(&entry, is_directory)) {
                 continue;
             }
             if is_directory {
@@ -209,13 +187,7 @@ impl Search<'_> {
     }
 
     fn entry(&mut self, entry: &Entry) -> Result<ControlFlow<()>, ToolError> {
-        self.file(
-            &entry.dir,
-            Path::new(&entry.name),
-            FollowSymlinks::No,
-            &entry.path,
-            entry.shown_name.1,
-        )
+        self.file(&entry.dir, Path::new(&entry.name), FollowSymlinks::No, &entry.path, entry.shown_name.1)
     }
 
     /// Searches the file `name` in `dir`. Breaks when the call has all that it may give.
@@ -229,11 +201,7 @@ impl Search<'_> {
     ) -> Result<ControlFlow<()>, ToolError> {
         self.deadline.check()?;
         if self.files >= MAX_FILES || self.bytes >= MAX_TOTAL_BYTES {
-            self.truncated_by = Some(if self.files >= MAX_FILES {
-                "files"
-            } else {
-                "bytes"
-            });
+            self.truncated_by = Some(if self.files >= MAX_FILES { "files" } else { "bytes" });
             return Ok(ControlFlow::Break(()));
         }
         let Ok((file, metadata)) = open_regular("path", dir, name, follow) else {
@@ -245,16 +213,13 @@ impl Search<'_> {
         let read = if metadata.len() > MAX_FILE_BYTES {
             Ok(0)
         } else {
-            file.take(MAX_FILE_BYTES.saturating_add(1))
-                .read_to_end(&mut self.buffer)
+            file.take(MAX_FILE_BYTES.saturating_add(1)).read_to_end(&mut self.buffer)
         };
         let length = u64::try_from(self.buffer.len()).unwrap_or(u64::MAX);
         self.bytes = self.bytes.saturating_add(length);
         let skipped = match read {
             Err(_) => Some(&mut self.skipped.unreadable),
-            Ok(_) if metadata.len().max(length) > MAX_FILE_BYTES => {
-                Some(&mut self.skipped.too_large)
-            }
+            Ok(_) if metadata.len().max(length) > MAX_FILE_BYTES => Some(&mut self.skipped.too_large),
             Ok(_) if self.buffer.contains(&0) => Some(&mut self.skipped.binary),
             Ok(_) => None,
         };
@@ -281,11 +246,7 @@ impl Search<'_> {
     }
 
     fn answer(self, path: &RelPath) -> Value {
-        let Skipped {
-            binary,
-            too_large,
-            unreadable,
-        } = self.skipped;
+        let Skipped { binary, too_large, unreadable } = self.skipped;
         let mut answer = json!({
             "path": path.as_str(),
             "matches": self.matches,

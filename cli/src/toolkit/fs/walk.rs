@@ -70,12 +70,7 @@ struct Level {
 
 impl<'a> Walk<'a> {
     /// A walk through `dir`, which lies at `path` below the root.
-    pub(super) fn new(
-        dir: Dir,
-        path: &str,
-        options: WalkOptions,
-        deadline: Deadline<'a>,
-    ) -> Result<Self, ToolError> {
+    pub(super) fn new(dir: Dir, path: &str, options: WalkOptions, deadline: Deadline<'a>) -> Result<Self, ToolError> {
         let mut walk = Self {
             options,
             deadline,
@@ -85,11 +80,7 @@ impl<'a> Walk<'a> {
             unreadable: 0,
             cut: false,
         };
-        let real_path = if path == "." {
-            PathBuf::new()
-        } else {
-            PathBuf::from(path)
-        };
+        let real_path = if path == "." { PathBuf::new() } else { PathBuf::from(path) };
         walk.enter(Rc::new(dir), path.to_owned(), real_path)?;
         if walk.levels.is_empty() {
             return Err(ToolError::refused("path: the directory could not be read"));
@@ -156,12 +147,7 @@ impl<'a> Walk<'a> {
 
     fn enter(&mut self, dir: Rc<Dir>, path: String, real_path: PathBuf) -> Result<(), ToolError> {
         match self.names(&dir)? {
-            Some(names) => self.levels.push(Level {
-                dir,
-                path,
-                real_path,
-                names,
-            }),
+            Some(names) => self.levels.push(Level { dir, path, real_path, names }),
             None => self.unreadable = self.unreadable.saturating_add(1),
         }
         Ok(())

@@ -98,14 +98,10 @@ pub fn write(root: &Root, args: &WriteArgs, deadline: Deadline<'_>) -> ToolResul
     let content = args.content.as_bytes();
     let size = match (args.mode, &existing) {
         (WriteMode::Create, Some(_)) => {
-            return Err(ToolError::refused(
-                "path: it exists already; mode overwrite replaces it",
-            ));
+            return Err(ToolError::refused("path: it exists already; mode overwrite replaces it"));
         }
         (WriteMode::Create, None) => create(&target, content, deadline)?,
-        (WriteMode::Overwrite, existing) => {
-            overwrite(&target, content, existing.as_ref(), deadline)?
-        }
+        (WriteMode::Overwrite, existing) => overwrite(&target, content, existing.as_ref(), deadline)?,
         (WriteMode::Append, _) => append(&target, content, &protected)?,
     };
     Ok(json!({
@@ -149,9 +145,7 @@ fn create(target: &Target, content: &[u8], deadline: Deadline<'_>) -> Result<u64
     let size = draft.size();
     match draft.publish_new() {
         Ok(()) => Ok(size),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(ToolError::refused_io("path", &error))
-        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ToolError::refused_io("path", &error)),
         Err(error) => Err(failed(&error)),
     }
 }
@@ -171,31 +165,17 @@ fn overwrite(
 
 fn append(target: &Target, content: &[u8], protected: &Protected) -> Result<u64, ToolError> {
     let mut options = OpenOptions::new();
-    options
-        .append(true)
-        .create(true)
-        .follow(FollowSymlinks::No)
-        .nonblock(true);
-    let mut file = target
-        .dir
-        .open_with(&target.name, &options)
-        .map_err(|error| ToolError::refused_io("path", &error))?;
+    options.append(true).create(true).follow(FollowSymlinks::No).nonblock(true);
+    let mut file =
+        target.dir.open_with(&target.name, &options).map_err(|error| ToolError::refused_io("path", &error))?;
     // What was looked at before may have been swapped since. This is the handle that is written to.
-    let metadata = file
-        .metadata()
-        .map_err(|error| ToolError::refused_io("path", &error))?;
+    let metadata = file.metadata().map_err(|error| ToolError::refused_io("path", &error))?;
     writable(&metadata)?;
     protected.admits(&metadata)?;
     if protect::links(&metadata) > 1 {
-        return Err(ToolError::refused(
-            "path: the file has a second hard link; mode overwrite replaces this one",
-        ));
+        return Err(ToolError::refused("path: the file has a second hard link; mode overwrite replaces this one"));
     }
-    file.write_all(content)
-        .and_then(|()| file.sync_all())
-        .map_err(|error| failed(&error))?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(|error| failed(&error))?;
     target.sync();
-    file.metadata()
-        .map(|metadata| metadata.len())
-        .map_err(|error| failed(&error))
+    file.metadata().map(|metadata| metadata.len()).map_err(|error| failed(&error))
 }

@@ -28,28 +28,15 @@ impl NameFilter {
     pub(super) fn new(glob: &str) -> Result<Self, ToolError> {
         let refused = || ToolError::refused("glob: not a pattern such as `*.rs` or `src/**/*.rs`");
         let by_path = glob.contains('/');
-        let glob = glob
-            .strip_prefix("./")
-            .or_else(|| glob.strip_prefix('/'))
-            .unwrap_or(glob);
-        let glob = GlobBuilder::new(glob)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .map_err(|_| refused())?;
-        let glob = GlobSetBuilder::new()
-            .add(glob)
-            .build()
-            .map_err(|_| refused())?;
+        let glob = glob.strip_prefix("./").or_else(|| glob.strip_prefix('/')).unwrap_or(glob);
+        let glob =
+            GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build().map_err(|_| refused())?;
+        let glob = GlobSetBuilder::new().add(glob).build().map_err(|_| refused())?;
         Ok(Self { glob, by_path })
     }
 
     pub(super) fn admits(&self, entry: &Entry) -> bool {
-        if self.by_path {
-            self.glob.is_match(&entry.real_path)
-        } else {
-            self.glob.is_match(&entry.name)
-        }
+        if self.by_path { self.glob.is_match(&entry.real_path) } else { self.glob.is_match(&entry.name) }
     }
 }
 
@@ -88,11 +75,7 @@ impl Ignores {
         if entry.name == ".git" {
             return true;
         }
-        while self
-            .files
-            .pop_if(|(directory, _)| !entry.real_path.starts_with(directory))
-            .is_some()
-        {}
+        while self.files.pop_if(|(directory, _)| !entry.real_path.starts_with(directory)).is_some() {}
         // The file nearest to the entry that has anything to say decides (gitignore(5)).
         let verdict = self.files.iter().rev().find_map(|(directory, file)| {
             let below = entry.real_path.strip_prefix(directory).ok()?;
@@ -110,11 +93,7 @@ fn read(dir: &Dir, path: &Path) -> Option<Gitignore> {
     file.take(MAX_IGNORE_BYTES).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let mut builder = GitignoreBuilder::new(".");
-    for line in text
-        .trim_start_matches('\u{feff}')
-        .lines()
-        .take(MAX_IGNORE_LINES)
-    {
+    for line in text.trim_start_matches('\u{feff}').lines().take(MAX_IGNORE_LINES) {
         // A line that is no pattern changes nothing.
         drop(builder.add_line(None, line).map(|_| ()));
     }

@@ -44,24 +44,14 @@ pub(super) struct Found {
 }
 
 impl Pattern {
-    pub(super) fn new(
-        pattern: &str,
-        is_regex: bool,
-        case_insensitive: bool,
-    ) -> Result<Self, ToolError> {
+    pub(super) fn new(pattern: &str, is_regex: bool, case_insensitive: bool) -> Result<Self, ToolError> {
         if pattern.is_empty() {
             return Err(ToolError::refused("pattern: is empty"));
         }
         if pattern.contains('\n') && !is_regex {
-            return Err(ToolError::refused(
-                "pattern: holds a line break; a search looks at one line at a time",
-            ));
+            return Err(ToolError::refused("pattern: holds a line break; a search looks at one line at a time"));
         }
-        let source = if is_regex {
-            pattern.to_owned()
-        } else {
-            regex::escape(pattern)
-        };
+        let source = if is_regex { pattern.to_owned() } else { regex::escape(pattern) };
         let regex = RegexBuilder::new(&source)
             .case_insensitive(case_insensitive)
             .size_limit(REGEX_BYTES)
@@ -69,10 +59,7 @@ impl Pattern {
             .nest_limit(REGEX_NESTING)
             .build()
             .map_err(|error| refusal(&source, &error))?;
-        Ok(Self {
-            regex,
-            literal: !is_regex,
-        })
+        Ok(Self { regex, literal: !is_regex })
     }
 
     /// Hands `found` each line of `text` that holds the pattern, until it breaks. Also tells whether there was a line of which
@@ -98,11 +85,7 @@ impl Pattern {
             }
             let line = line.strip_suffix(b"\n").unwrap_or(line);
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            let seen = if self.literal {
-                line
-            } else {
-                line.get(..REGEX_LINE_BYTES).unwrap_or(line)
-            };
+            let seen = if self.literal { line } else { line.get(..REGEX_LINE_BYTES).unwrap_or(line) };
             let Some(hit) = self.regex.find(seen) else {
                 long_line |= seen.len() < line.len();
                 continue;
@@ -110,14 +93,7 @@ impl Pattern {
             let (before, from) = line.split_at_checked(hit.start()).unwrap_or((line, &[]));
             let (text, cut) = window(before, from);
             let column = chars(before).saturating_add(1);
-            if found(Found {
-                line: number,
-                column,
-                text,
-                cut,
-            })
-            .is_break()
-            {
+            if found(Found { line: number, column, text, cut }).is_break() {
                 return Ok((ControlFlow::Break(()), long_line));
             }
         }
@@ -128,55 +104,32 @@ impl Pattern {
 /// Says what is wrong with a regular expression without repeating it.
 fn refusal(source: &str, error: &regex::Error) -> ToolError {
     if matches!(error, regex::Error::CompiledTooBig(_)) {
-        return ToolError::refused(
-            "pattern: the regular expression is too large once its repetitions are written out",
-        );
+        return ToolError::refused("pattern: the regular expression is too large once its repetitions are written out");
     }
-    let parsed = ParserBuilder::new()
-        .nest_limit(REGEX_NESTING)
-        .utf8(false)
-        .build()
-        .parse(source);
+    let parsed = ParserBuilder::new().nest_limit(REGEX_NESTING).utf8(false).build().parse(source);
     let (why, at) = match parsed {
-        Err(regex_syntax::Error::Parse(error)) => {
-            (error.kind().to_string(), error.span().start.column)
-        }
-        Err(regex_syntax::Error::Translate(error)) => {
-            (error.kind().to_string(), error.span().start.column)
-        }
+        Err(regex_syntax::Error::Parse(error)) => (error.kind().to_string(), error.span().start.column),
+        Err(regex_syntax::Error::Translate(error)) => (error.kind().to_string(), error.span().start.column),
         _ => return ToolError::refused("pattern: not a regular expression that can be used here"),
     };
-    ToolError::refused(format!(
-        "pattern: not a regular expression: {why} (at character {at})"
-    ))
+    ToolError::refused(format!("pattern: not a regular expression: {why} (at character {at})"))
 }
 
 /// The characters in `bytes`, each run of bytes that is not UTF-8 counted as one.
 fn chars(bytes: &[u8]) -> u64 {
-    let count = |chunk: std::str::Utf8Chunk<'_>| {
-        chunk.valid().chars().count() + usize::from(!chunk.invalid().is_empty())
-    };
-    bytes.utf8_chunks().map(count).fold(0, |sum, count| {
-        sum.saturating_add(u64::try_from(count).unwrap_or(u64::MAX))
-    })
+    let count =
+        |chunk: std::str::Utf8Chunk<'_>| chunk.valid().chars().count() + usize::from(!chunk.invalid().is_empty());
+    bytes.utf8_chunks().map(count).fold(0, |sum, count| sum.saturating_add(u64::try_from(count).unwrap_or(u64::MAX)))
 }
 
 /// What is shown of a line in which the match is at the start of `from`: the whole of it, or [`SHOWN_CHARS`] around the match.
 fn window(before: &[u8], from: &[u8]) -> (String, bool) {
     // Never more than these bytes are decoded, however long the line.
     let most = SHOWN_CHARS * MAX_CHAR_BYTES;
-    let near = before
-        .get(before.len().saturating_sub(most)..)
-        .unwrap_or(before);
-    let near: &[u8] = if near.len() < before.len() {
-        after_split_char(near)
-    } else {
-        near
-    };
+    let near = before.get(before.len().saturating_sub(most)..).unwrap_or(before);
+    let near: &[u8] = if near.len() < before.len() { after_split_char(near) } else { near };
     let head: Vec<char> = String::from_utf8_lossy(near).chars().collect();
-    let tail: Vec<char> = String::from_utf8_lossy(from.get(..most).unwrap_or(from))
-        .chars()
-        .collect();
+    let tail: Vec<char> = String::from_utf8_lossy(from.get(..most).unwrap_or(from)).chars().collect();
     let far = near.len() < before.len() || from.len() > most;
     if !far && head.len() + tail.len() <= SHOWN_CHARS {
         return (head.into_iter().chain(tail).collect(), false);
@@ -184,23 +137,12 @@ fn window(before: &[u8], from: &[u8]) -> (String, bool) {
     // As much before the match as it takes to fill the window, but not more than that unless the line ends soon.
     let wanted = SHOWN_BEFORE.max(SHOWN_CHARS.saturating_sub(tail.len()));
     let skip = head.len().saturating_sub(wanted);
-    (
-        head.into_iter()
-            .skip(skip)
-            .chain(tail)
-            .take(SHOWN_CHARS)
-            .collect(),
-        true,
-    )
+    (head.into_iter().skip(skip).chain(tail).take(SHOWN_CHARS).collect(), true)
 }
 
 /// `bytes` without the rest of a character that was cut in two at its start.
 fn after_split_char(bytes: &[u8]) -> &[u8] {
-    let rest = bytes
-        .iter()
-        .take(MAX_CHAR_BYTES - 1)
-        .take_while(|byte| **byte & 0xc0 == 0x80)
-        .count();
+    let rest = bytes.iter().take(MAX_CHAR_BYTES - 1).take_while(|byte| **byte & 0xc0 == 0x80).count();
     bytes.get(rest..).unwrap_or(bytes)
 }
 
@@ -237,58 +179,32 @@ mod tests {
     fn lines_and_columns_count_from_one_in_characters() {
         let found = all(&literal("x"), "x\r\ngrüx\n\nno\nüx".as_bytes());
         let expected = [(1, 1, "x"), (2, 4, "grüx"), (5, 2, "üx")];
-        assert_eq!(
-            found,
-            expected.map(|(line, column, text)| (line, column, text.to_owned(), false))
-        );
+        assert_eq!(found, expected.map(|(line, column, text)| (line, column, text.to_owned(), false)));
     }
 
     #[test]
     fn a_literal_is_no_expression() {
         assert_eq!(all(&literal("a.c(*"), b"abc\na.c(*").len(), 1);
-        assert_eq!(
-            all(&Pattern::new("a.c", true, false).unwrap(), b"abc\na.c").len(),
-            2
-        );
-        assert_eq!(
-            all(&Pattern::new("TODO", false, true).unwrap(), b"todo").len(),
-            1
-        );
-        assert_eq!(
-            all(&Pattern::new("ü", false, true).unwrap(), "Ü".as_bytes()).len(),
-            1
-        );
+        assert_eq!(all(&Pattern::new("a.c", true, false).unwrap(), b"abc\na.c").len(), 2);
+        assert_eq!(all(&Pattern::new("TODO", false, true).unwrap(), b"todo").len(), 1);
+        assert_eq!(all(&Pattern::new("ü", false, true).unwrap(), "Ü".as_bytes()).len(), 1);
     }
 
     #[test]
     fn anchors_are_those_of_a_line() {
         let pattern = Pattern::new("^b$", true, false).unwrap();
-        assert_eq!(
-            all(&pattern, b"ab\r\nb\r\nb c\nb")
-                .iter()
-                .map(|hit| hit.0)
-                .collect::<Vec<_>>(),
-            [2, 4]
-        );
-        assert_eq!(
-            all(&Pattern::new("^a", true, false).unwrap(), b"\xef\xbb\xbfa").len(),
-            1
-        );
+        assert_eq!(all(&pattern, b"ab\r\nb\r\nb c\nb").iter().map(|hit| hit.0).collect::<Vec<_>>(), [2, 4]);
+        assert_eq!(all(&Pattern::new("^a", true, false).unwrap(), b"\xef\xbb\xbfa").len(), 1);
     }
 
     #[test]
     fn a_long_line_is_shown_around_the_match() {
         let line = format!("{}NEEDLE{}", "ä".repeat(1_000), "ö".repeat(1_000));
         let found = all(&literal("NEEDLE"), line.as_bytes());
-        let [(1, 1_001, text, true)] = found.as_slice() else {
-            panic!("{found:?}")
-        };
+        let [(1, 1_001, text, true)] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!(text.chars().count(), 400);
         assert_eq!(text.find("NEEDLE"), Some(200));
-        let at_the_end = all(
-            &literal("NEEDLE"),
-            format!("{}NEEDLE", "a".repeat(1_000)).as_bytes(),
-        );
+        let at_the_end = all(&literal("NEEDLE"), format!("{}NEEDLE", "a".repeat(1_000)).as_bytes());
         assert_eq!(at_the_end[0].2, format!("{}NEEDLE", "a".repeat(394)));
     }
 
@@ -299,10 +215,7 @@ mod tests {
             ("(?=CANARY)", "look-around"),
             ("(CANARY)\\1", "backreferences"),
             ("(CANARY{1000}){1000}", "too large"),
-            (
-                &format!("{}CANARY{}", "(".repeat(80), ")".repeat(80)),
-                "nest",
-            ),
+            (&format!("{}CANARY{}", "(".repeat(80), ")".repeat(80)), "nest"),
         ] {
             let error = Pattern::new(pattern, true, false).err().unwrap();
             assert!(error.message.contains(why), "{pattern}: {}", error.message);
@@ -314,11 +227,8 @@ mod tests {
     fn x6_a_regex_sees_the_start_of_a_very_long_line_and_says_so() {
         let line = format!("{}NEEDLE", "a".repeat(REGEX_LINE_BYTES));
         let pattern = Pattern::new("NEEDLE|y", true, false).unwrap();
-        let (flow, long_line) = pattern
-            .search(line.as_bytes(), Deadline::never(&Still), |_| {
-                ControlFlow::Break(())
-            })
-            .unwrap();
+        let (flow, long_line) =
+            pattern.search(line.as_bytes(), Deadline::never(&Still), |_| ControlFlow::Break(())).unwrap();
         assert!(flow.is_continue() && long_line);
         assert_eq!(all(&literal("NEEDLE"), line.as_bytes()).len(), 1);
     }

@@ -20,10 +20,7 @@ pub(super) struct Protected {
 
 impl Protected {
     pub(super) fn of(root: &Root) -> Self {
-        let mut protected = Self {
-            things: Vec::new(),
-            names: Vec::new(),
-        };
+        let mut protected = Self { things: Vec::new(), names: Vec::new() };
         for path in root.protected() {
             if let Some(thing) = identity_at(path) {
                 protected.things.push(thing);
@@ -41,45 +38,28 @@ impl Protected {
 
     /// Refuses a file or directory that is protected itself.
     pub(super) fn admits(&self, metadata: &Metadata) -> Result<(), ToolError> {
-        if self.matches(&self.things, identity(metadata)) {
-            refused()
-        } else {
-            Ok(())
-        }
+        if self.matches(&self.things, identity(metadata)) { refused() } else { Ok(()) }
     }
 
     /// Refuses a directory in or below which nothing may be written, and `name` in it if that is protected.
     pub(super) fn admits_name(&self, dir: &Dir, name: &OsStr) -> Result<(), ToolError> {
-        let dir = dir
-            .dir_metadata()
-            .map_err(|error| ToolError::refused_io("path", &error))?;
+        let dir = dir.dir_metadata().map_err(|error| ToolError::refused_io("path", &error))?;
         self.admits(&dir)?;
         // Some file systems take capital and small letters for the same.
-        let same_name = self
-            .names
-            .iter()
-            .filter(|(_, protected)| protected.eq_ignore_ascii_case(name))
-            .map(|(parent, _)| *parent);
+        let same_name =
+            self.names.iter().filter(|(_, protected)| protected.eq_ignore_ascii_case(name)).map(|(parent, _)| *parent);
         let parents: Vec<Identity> = same_name.collect();
-        if self.matches(&parents, identity(&dir)) {
-            refused()
-        } else {
-            Ok(())
-        }
+        if self.matches(&parents, identity(&dir)) { refused() } else { Ok(()) }
     }
 
     /// Fails closed: what cannot be told apart is the same.
     fn matches(&self, protected: &[Identity], seen: Identity) -> bool {
-        protected
-            .iter()
-            .any(|thing| thing.is_none() || seen.is_none() || *thing == seen)
+        protected.iter().any(|thing| thing.is_none() || seen.is_none() || *thing == seen)
     }
 }
 
 fn refused() -> Result<(), ToolError> {
-    Err(ToolError::refused(
-        "path: the gate's own files are not for tools to write",
-    ))
+    Err(ToolError::refused("path: the gate's own files are not for tools to write"))
 }
 
 /// How many names a file has; 1 where the system does not say.

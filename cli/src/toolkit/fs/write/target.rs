@@ -36,17 +36,15 @@ impl Target {
         protected: &Protected,
     ) -> Result<Self, ToolError> {
         let refused = |error: &io::Error| ToolError::refused_io("path", error);
-        let (present, missing) = split_missing(root.dir(), Path::new(parent), create_dirs)
-            .map_err(|error| refused(&error))?;
+        let (present, missing) =
+            split_missing(root.dir(), Path::new(parent), create_dirs).map_err(|error| refused(&error))?;
         let mut dir = root.dir().try_clone().map_err(|error| refused(&error))?;
         for step in present.components() {
             let Component::Normal(step) = step else {
                 continue;
             };
             protected.admits_name(&dir, step)?;
-            dir = dir
-                .open_dir_nofollow(step)
-                .map_err(|error| refused(&error))?;
+            dir = dir.open_dir_nofollow(step).map_err(|error| refused(&error))?;
         }
         for step in missing.components() {
             protected.admits_name(&dir, step.as_os_str())?;
@@ -56,9 +54,7 @@ impl Target {
                 }
                 _ => {}
             }
-            dir = dir
-                .open_dir_nofollow(step)
-                .map_err(|error| ToolError::failed_io("path", &error))?;
+            dir = dir.open_dir_nofollow(step).map_err(|error| ToolError::failed_io("path", &error))?;
         }
         let name = OsString::from(name);
         protected.admits_name(&dir, &name)?;
@@ -78,10 +74,7 @@ fn split_missing(root: &Dir, path: &Path, create_dirs: bool) -> io::Result<(Path
     loop {
         match root.canonicalize(present) {
             Ok(resolved) => {
-                let missing = path
-                    .strip_prefix(present)
-                    .map(Path::to_owned)
-                    .unwrap_or_default();
+                let missing = path.strip_prefix(present).map(Path::to_owned).unwrap_or_default();
                 return Ok((resolved, missing));
             }
             Err(error) if create_dirs && error.kind() == io::ErrorKind::NotFound => {
@@ -105,18 +98,10 @@ pub(super) struct Draft<'a> {
 
 impl<'a> Draft<'a> {
     /// Writes `content` durably, with the permission bits of `like`.
-    pub(super) fn write(
-        target: &'a Target,
-        content: &'a [u8],
-        like: Option<&Metadata>,
-    ) -> Result<Self, ToolError> {
-        let (name, file) = new_file(&target.dir, like.is_some())
-            .map_err(|error| ToolError::failed_io("path", &error))?;
-        let draft = Self {
-            target,
-            name,
-            content,
-        };
+    pub(super) fn write(target: &'a Target, content: &'a [u8], like: Option<&Metadata>) -> Result<Self, ToolError> {
+        let (name, file) =
+            new_file(&target.dir, like.is_some()).map_err(|error| ToolError::failed_io("path", &error))?;
+        let draft = Self { target, name, content };
         fill(file, content, like).map_err(|error| ToolError::failed_io("path", &error))?;
         Ok(draft)
     }
@@ -188,11 +173,7 @@ fn new_file(dir: &Dir, private: bool) -> io::Result<(String, File)> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut result = Err(io::Error::from(io::ErrorKind::AlreadyExists));
     for _ in 0..DRAFT_NAMES {
-        let name = format!(
-            ".callgate-{}-{}.tmp",
-            std::process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        );
+        let name = format!(".callgate-{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
