@@ -8,13 +8,13 @@ pub type ToolResult = Result<serde_json::Value, ToolError>;
 /// How far a call had come when it failed. Decides what the outcome may say about its effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The arguments ask for what the tool does not do. Nothing was begun: the effect is `none`.
+    /// It was not tried: the arguments ask for what the tool does not do, or what it needs is not there. The effect is `none`.
     Refused,
-    /// It was tried and failed.
+    /// It was tried and failed. Unless the tool changes nothing, the effect is `unknown`.
     Failed,
-    /// The deadline passed after the work had begun (invariant X2: the effect is `unknown`).
+    /// The deadline passed, perhaps after the work had begun (invariant X2: the effect is `unknown`).
     TimedOut,
-    /// The caller went away after the work had begun.
+    /// The caller went away, perhaps after the work had begun (the effect is `unknown`).
     Cancelled,
 }
 

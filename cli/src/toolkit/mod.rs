@@ -13,12 +13,16 @@
 //! | `fs.search` | [`fs::search::definition`] | [`fs::search()`] |
 //! | `fs.write` | [`fs::write::definition`] | [`fs::write()`] |
 //!
+//! A declared program is an [`exec::Program`], made at the start, whose body is [`exec::Program::run`].
+//!
 //! Arguments arrive checked against the schema and clamped, but a body trusts neither: it bounds again what could cost
 //! memory or time (invariant X6), so that a mistake in a registration is no hole.
 
 pub mod deadline;
 pub mod definition;
 pub mod error;
+#[cfg(unix)]
+pub mod exec;
 pub mod fs;
 pub mod time;
 

@@ -64,6 +64,21 @@ impl Root {
     pub(super) fn open_dir(&self, field: &str, path: &RelPath) -> Result<Dir, ToolError> {
         self.dir.open_dir(path).map_err(|error| ToolError::refused_io(field, &error))
     }
+
+    /// The directory at `path`, or the root itself, for a program to run in.
+    #[cfg(unix)]
+    pub(in crate::toolkit) fn working_directory(
+        &self,
+        field: &str,
+        path: Option<&RelPath>,
+    ) -> Result<crate::toolkit::exec::WorkingDirectory, ToolError> {
+        let refused = |error: io::Error| ToolError::refused_io(field, &error);
+        let (dir, path) = match path {
+            None => (self.dir.try_clone().map_err(refused)?, self.path.clone()),
+            Some(path) => (self.open_dir(field, path)?, self.path.join(path)),
+        };
+        Ok(crate::toolkit::exec::WorkingDirectory::new(dir, path))
+    }
 }
 
 /// What kind of thing a name stands for, as callers see it.
