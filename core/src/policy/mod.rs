@@ -43,8 +43,8 @@ mod subject;
 pub use argument::{ArgCheck, ArgTest, ArgValue};
 pub use channel::{Channel, ChannelError, ChannelPolicy, ChannelTable};
 pub use consent::{
-    By, Consent, ConsentBy, ConsentGrant, GRANT_SKEW_MS, GrantedArgs, Uncovered, confirmation_asked, confirmation_required,
-    consent,
+    By, Consent, ConsentBy, ConsentGrant, GRANT_SKEW_MS, GrantedArgs, Uncovered, confirmation_asked,
+    confirmation_required, consent,
 };
 pub use denial::{Check, Denial, Describe, Reason};
 pub use gate::{Decision, Permission, PermittedBy, Phase, PolicyGate, RulePending};

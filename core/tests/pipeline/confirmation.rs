@@ -1,0 +1,182 @@
+//! Asking and redeeming: what a token is good for.
+
+use callgate_core::code::Code;
+use callgate_core::context::{CallContext, Mode, Scopes};
+use callgate_core::tool::ConfirmBy;
+
+use crate::world::{Answer, Host, Says, Sent, World, code, json, shell};
+
+const ARGUMENTS: &[u8] = br#"{"path":"a","max":5000}"#;
+
+fn asking() -> Host {
+    Host::new(World { mutating: true, confirm: ConfirmBy::Caller, ..World::good() })
+}
+
+fn ask(host: &Host, caller: CallContext<'_>) -> String {
+    let sent = Sent { tool: "probe", arguments: ARGUMENTS, token: None, caller };
+    let outcome = host.linear(&sent, json);
+    let (_, rest) = outcome.split_once(r#""confirm_token":""#).unwrap_or_else(|| panic!("{outcome}"));
+    rest.chars().take(32).collect()
+}
+
+fn redeem(host: &Host, token: &str, caller: CallContext<'_>, arguments: &[u8]) -> Option<Code> {
+    host.linear(&Sent { tool: "probe", arguments, token: Some(token), caller }, code)
+}
+
+/// A5, R7: a token runs its call once; the action is charged once; what is sent beside the token is inert.
+#[test]
+fn a5_a_token_runs_once_with_the_arguments_it_was_issued_for() {
+    let host = asking();
+    let caller = shell(Mode::Execute);
+    let token = ask(&host, caller);
+    assert_eq!(host.effects.get(), 0);
+    assert_eq!(host.remaining(), 95);
+    assert_eq!(redeem(&host, &token, caller, br#"{"path":"/etc/passwd"}"#), None);
+    assert_eq!(host.executed_args.borrow().as_slice(), [r#"{"path":"a","max":100}"#]);
+    assert_eq!(host.remaining(), 95, "R7");
+    assert_eq!(redeem(&host, &token, caller, ARGUMENTS), Some(Code::ConfirmationInvalid));
+    assert_eq!(host.effects.get(), 1);
+    let lines = host.lines.borrow();
+    assert!(lines.iter().any(|line| line.contains(r#""confirmed_by":"self""#)), "A2: {lines:?}");
+    assert!(lines.last().is_some_and(|line| line.contains(r#""check":"used""#)), "A6: {lines:?}");
+    // A11: the token itself is in no record.
+    assert!(lines.iter().all(|line| !line.contains(&token)));
+}
+
+/// A4, A6: the token of another caller, channel or session is refused like any bad one, and withdrawn.
+#[test]
+fn a4_a_token_is_bound_to_its_caller() {
+    let other = |change: fn(CallContext<'static>) -> CallContext<'static>| change(shell(Mode::Execute));
+    for stranger in [
+        other(|caller| caller.with_principal("mallory")),
+        other(|caller| CallContext { channel: "tui", ..caller }),
+        other(|caller| CallContext { session: Some("s2"), ..caller }),
+        other(|caller| CallContext { tenant: Some("t2"), ..caller }),
+    ] {
+        let host = asking();
+        let token = ask(&host, shell(Mode::Execute));
+        assert_eq!(redeem(&host, &token, stranger, ARGUMENTS), Some(Code::ConfirmationInvalid));
+        // Burnt: the rightful caller has to ask again.
+        assert_eq!(redeem(&host, &token, shell(Mode::Execute), ARGUMENTS), Some(Code::ConfirmationInvalid));
+        assert_eq!(host.effects.get(), 0);
+    }
+}
+
+/// A6: to its holder every refusal looks the same.
+#[test]
+fn a6_refusals_look_alike() {
+    let caller = shell(Mode::Execute);
+    let text = |host: &Host, token: &str| {
+        host.linear(&Sent { tool: "probe", arguments: ARGUMENTS, token: Some(token), caller }, |outcome| {
+            (outcome.code(), outcome.error().map(|error| error.to_string()))
+        })
+    };
+    let host = asking();
+    let used = ask(&host, caller);
+    assert_eq!(redeem(&host, &used, caller, ARGUMENTS), None);
+    let expired = ask(&host, caller);
+    host.now.set(host.now.get() + 60_000);
+    let unknown = "ffffffffffffffffffffffffffffffff";
+    let expected = (Some(Code::ConfirmationInvalid), Some("Invalid or expired confirmation token".to_owned()));
+    for token in [used.as_str(), expired.as_str(), unknown, "", "x", "FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF"] {
+        assert_eq!(text(&host, token), expected, "{token}");
+    }
+}
+
+/// A10: at the moment of expiry itself the token is worthless.
+#[test]
+fn a10_the_boundary_of_expiry() {
+    for (wait, accepted) in [(59_999, true), (60_000, false), (60_001, false)] {
+        let host = asking();
+        let token = ask(&host, shell(Mode::Execute));
+        host.now.set(host.now.get() + wait);
+        assert_eq!(redeem(&host, &token, shell(Mode::Execute), ARGUMENTS).is_none(), accepted, "{wait}");
+    }
+}
+
+/// A token that was shown is redeemed even where nobody would ask any more: it is never ignored.
+#[test]
+fn a3_a_token_is_never_ignored() {
+    let host = Host::new(World::good());
+    let token = "00000000000000000000000000000000";
+    assert_eq!(redeem(&host, token, shell(Mode::Execute), ARGUMENTS), Some(Code::ConfirmationInvalid));
+    assert_eq!(host.effects.get(), 0);
+}
+
+/// S8, A3: what looks like an approval among the arguments is an unknown field.
+#[test]
+fn a3_arguments_are_no_approval_channel() {
+    for arguments in [
+        r#"{"path":"a","approved":true}"#,
+        r#"{"path":"a","Approved":true}"#,
+        "{\"path\":\"a\",\"approv\u{435}d\":true}",
+        r#"{"path":"a","confirm_token":"00000000000000000000000000000000"}"#,
+    ] {
+        let host = asking();
+        let sent = Sent { tool: "probe", arguments: arguments.as_bytes(), token: None, caller: shell(Mode::Execute) };
+        assert_eq!(host.linear(&sent, code), Some(Code::ValidationError), "{arguments}");
+    }
+}
+
+/// P7: authorization is evaluated again when the token comes back; a denial leaves the token usable.
+#[test]
+fn p7_policy_is_asked_again_at_redemption() {
+    let mut host = asking();
+    let caller = shell(Mode::Execute);
+    let token = ask(&host, caller);
+    host.world.policy = Some(Answer::Refuses);
+    assert_eq!(redeem(&host, &token, caller, ARGUMENTS), Some(Code::Forbidden));
+    host.world.policy = None;
+    assert_eq!(redeem(&host, &token, caller, ARGUMENTS), None);
+    assert_eq!(host.effects.get(), 1);
+}
+
+/// E3: a veto after redemption leaves the token spent.
+#[test]
+fn e3_a_veto_leaves_the_token_spent() {
+    let mut host = asking();
+    let caller = shell(Mode::Execute);
+    let token = ask(&host, caller);
+    host.world.says = Says::Veto;
+    assert_eq!(redeem(&host, &token, caller, ARGUMENTS), Some(Code::Vetoed));
+    host.world.says = Says::Continue;
+    assert_eq!(redeem(&host, &token, caller, ARGUMENTS), Some(Code::ConfirmationInvalid));
+    assert_eq!(host.effects.get(), 0);
+}
+
+/// G4: a definition that changed between ask and redemption is another tool.
+#[test]
+fn g4_a_changed_definition_is_another_tool() {
+    let host = asking();
+    let caller = shell(Mode::Execute);
+    let token = ask(&host, caller);
+    let changed = host.with_tool(|spec| spec.with_timeout_ms(1));
+    assert_eq!(redeem(&changed, &token, caller, ARGUMENTS), Some(Code::ConfirmationInvalid));
+    assert_eq!(changed.effects.get(), 0);
+}
+
+/// R4: a token in plan mode is looked at and not touched.
+#[test]
+fn r4_a_plan_does_not_redeem() {
+    let host = asking();
+    let token = ask(&host, shell(Mode::Execute));
+    let planned =
+        host.linear(&Sent { tool: "probe", arguments: b"{}", token: Some(&token), caller: shell(Mode::Plan) }, json);
+    assert!(planned.contains(r#""args":{"path":"a","max":100}"#), "{planned}");
+    assert_eq!(redeem(&host, &token, shell(Mode::Execute), ARGUMENTS), None);
+}
+
+/// A2: a caller's own yes does not stand for an approver's.
+#[test]
+fn a2_an_approval_is_not_given_by_its_requester() {
+    let host = Host::new(World { confirm: ConfirmBy::Approver { scope: "approve" }, ..World::good() });
+    let caller = shell(Mode::Execute);
+    let token = ask(&host, caller);
+    assert_eq!(redeem(&host, &token, caller, ARGUMENTS), Some(Code::ApprovalPending));
+    assert_eq!(host.effects.get(), 0);
+    assert!(host.decide_ticket(&token, CallContext::web("r-9", Some("boss"), Scopes::new("read"))).is_err());
+    assert!(host.decide_ticket(&token, caller).is_err());
+    assert!(host.decide_ticket(&token, CallContext::web("r-9", Some("boss"), Scopes::new("approve"))).is_ok());
+    assert_eq!(redeem(&host, &token, caller, ARGUMENTS), None);
+    assert!(host.lines.borrow().iter().any(|line| line.contains(r#""confirmed_by":"approver""#)));
+}
