@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use callgate_core::name::check_label;
+use callgate_core::policy::{By, ChannelPolicy, ChannelTable};
 
 use super::decode::{Entry, Key, Keys};
 use super::source::Location;
@@ -12,31 +13,24 @@ use super::source::Location;
 pub struct Channel {
     /// The channel's name.
     pub name: String,
-    /// Whether a call without a principal is refused. True unless the file says otherwise, so that an empty table opens
-    /// nothing (invariant F2).
-    pub require_auth: bool,
-    /// Whether the channel is trusted with every tool that no scope, rule or block refuses.
-    pub allow_all: bool,
-    /// Whether tools that change something are refused.
-    pub block_mutating: bool,
-    /// Whether a call of a tool that changes something has to be confirmed.
-    pub require_confirmation_for_mutating: bool,
-    /// Whether a call that has to be confirmed needs the consent of its principal as a signature or a grant.
-    pub consent_required: bool,
+    /// What holds on it; the name in it is empty.
+    policy: ChannelPolicy<'static>,
     /// Whether a built-in channel has this name, which this one replaces whole.
     pub replaces_builtin: bool,
     /// Where the file states it.
     pub location: Location,
 }
 
-/// The names of the built-in channels, and the flags by which each is stricter than a channel that only has its name.
-pub(super) const BUILTIN: [(&str, &[&str]); 5] = [
-    ("cli", &[]),
-    ("tui", &[]),
-    ("mcp", &["require_auth"]),
-    ("web", &["require_auth"]),
-    ("telegram", &["require_confirmation_for_mutating"]),
-];
+impl Channel {
+    /// What holds on the channel, as the gate takes it.
+    #[must_use]
+    pub fn policy(&self) -> ChannelPolicy<'_> {
+        ChannelPolicy {
+            name: &self.name,
+            ..self.policy
+        }
+    }
+}
 
 pub(super) static KEYS: Keys = Keys {
     table: "channels.NAME",
@@ -57,9 +51,19 @@ pub(super) static KEYS: Keys = Keys {
             example: "true",
         },
         Key {
+            name: "require_rule",
+            takes: "true or false",
+            example: "true",
+        },
+        Key {
             name: "require_confirmation_for_mutating",
             takes: "true or false",
             example: "true",
+        },
+        Key {
+            name: "confirm_by",
+            takes: "\"caller\" or \"approver\"",
+            example: "\"approver\"",
         },
         Key {
             name: "consent_required",
@@ -70,11 +74,8 @@ pub(super) static KEYS: Keys = Keys {
 };
 
 pub(super) fn read(channels: &Entry<'_>) -> BTreeMap<String, Channel> {
-    channels
-        .named()
-        .into_iter()
-        .filter_map(|(name, entry)| Some((name.to_owned(), channel(name, &entry)?)))
-        .collect()
+    let read = |(name, entry): (&str, Entry<'_>)| Some((name.to_owned(), channel(name, &entry)?));
+    channels.named().into_iter().filter_map(read).collect()
 }
 
 fn channel(name: &str, entry: &Entry<'_>) -> Option<Channel> {
@@ -84,42 +85,77 @@ fn channel(name: &str, entry: &Entry<'_>) -> Option<Channel> {
         "a channel's name is 1 to 128 of A-Z a-z 0-9 _ . : / -",
     );
     let table = entry.table(&KEYS)?;
-    let builtin = BUILTIN.iter().find(|(builtin, _)| *builtin == name);
-    // A table that replaces a built-in channel could drop a protection without a word. It has to say that it does.
-    for flag in builtin.map_or(&[][..], |(_, strict)| strict) {
-        if *flag != "require_auth" && table.get(flag).is_none() {
-            table.report(
-                format!("`channels.{name}` replaces the built-in channel, which has {flag} = true, and doesn't mention it"),
-                Some(format!("add `{flag} = true` to keep it, or `{flag} = false` to drop it")),
-            );
-        }
-    }
-    let channel = Channel {
-        name: name.to_owned(),
-        require_auth: table.boolean("require_auth", true),
-        allow_all: table.boolean("allow_all", false),
-        block_mutating: table.boolean("block_mutating", false),
-        require_confirmation_for_mutating: table
-            .boolean("require_confirmation_for_mutating", false),
-        consent_required: table.boolean("consent_required", false),
-        replaces_builtin: builtin.is_some(),
-        location: entry.location(),
+    let confirm_by = table
+        .get("confirm_by")
+        .and_then(|by| by.one_of(&[("caller", By::Caller), ("approver", By::Approver)]));
+    // A new policy asks for a principal and trusts with nothing, so an empty table opens nothing (invariant F2).
+    let closed = ChannelPolicy::new("");
+    let policy = ChannelPolicy {
+        name: "",
+        require_auth: table.boolean("require_auth", closed.require_auth),
+        allow_all: table.boolean("allow_all", closed.allow_all),
+        block_mutating: table.boolean("block_mutating", closed.block_mutating),
+        require_rule: table.boolean("require_rule", closed.require_rule),
+        require_confirmation_for_mutating: table.boolean(
+            "require_confirmation_for_mutating",
+            closed.require_confirmation_for_mutating,
+        ),
+        confirm_by: confirm_by.unwrap_or(closed.confirm_by),
+        consent_required: table.boolean("consent_required", closed.consent_required),
     };
-    if channel.allow_all && channel.block_mutating {
+    let builtin = ChannelTable::DEFAULTS
+        .iter()
+        .find(|builtin| builtin.name == name);
+    if let Some(builtin) = builtin {
+        // A table that replaces a built-in channel could drop a protection without a word. It has to say that it does.
+        for flag in demands(builtin)
+            .into_iter()
+            .filter(|flag| !demands(&policy).contains(flag))
+        {
+            if table.get(flag).is_none() {
+                table.report(
+                    format!("`channels.{name}` replaces the built-in channel, which has {flag} = true, and doesn't mention it"),
+                    Some(format!("add `{flag} = true` to keep it, or `{flag} = false` to drop it")),
+                );
+            }
+        }
+        table.note(format!(
+            "[channels.{name}] replaces the built-in channel `{name}` whole"
+        ));
+    }
+    if policy.allow_all && policy.block_mutating {
         table.report(
             format!("`channels.{name}` has both allow_all and block_mutating"),
             Some("allow_all trusts the channel with every tool and block_mutating refuses some: keep one".into()),
         );
     }
-    if channel.replaces_builtin {
-        table.note(format!(
-            "[channels.{name}] replaces the built-in channel `{name}` whole"
-        ));
-    }
-    if !channel.require_auth {
+    if !policy.require_auth {
         table.note(format!(
             "channel `{name}` takes calls from callers that nobody knows (require_auth = false)"
         ));
     }
-    named.then_some(channel)
+    named.then(|| Channel {
+        name: name.to_owned(),
+        policy,
+        replaces_builtin: builtin.is_some(),
+        location: entry.location(),
+    })
+}
+
+/// The keys that are true in `policy` and make it stricter.
+fn demands(policy: &ChannelPolicy<'_>) -> Vec<&'static str> {
+    let flags = [
+        ("require_auth", policy.require_auth),
+        ("block_mutating", policy.block_mutating),
+        ("require_rule", policy.require_rule),
+        (
+            "require_confirmation_for_mutating",
+            policy.require_confirmation_for_mutating,
+        ),
+        ("consent_required", policy.consent_required),
+    ];
+    flags
+        .into_iter()
+        .filter_map(|(flag, demanded)| demanded.then_some(flag))
+        .collect()
 }

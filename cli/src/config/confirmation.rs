@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use callgate_core::name::check_scope;
+use callgate_core::tool::ConfirmBy;
 
 use super::decode::{Entry, Key, Keys, Table};
 
@@ -85,6 +86,18 @@ pub enum Confirm {
         /// The scope.
         scope: String,
     },
+}
+
+impl Confirm {
+    /// The same, as the gate takes it.
+    #[must_use]
+    pub fn by(&self) -> ConfirmBy<'_> {
+        match self {
+            Self::Nobody => ConfirmBy::Nobody,
+            Self::Caller => ConfirmBy::Caller,
+            Self::Approver { scope } => ConfirmBy::Approver { scope },
+        }
+    }
 }
 
 /// The scope of approvers where a tool names none.

@@ -8,7 +8,9 @@ use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
+use callgate_core::json::Number;
 use callgate_core::name::NameError;
+use callgate_core::nearest::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -121,7 +123,7 @@ impl<'d> Table<'d> {
                 };
                 let message = format!("unknown key {} {place}", quoted(name));
                 let known = keys.names().collect::<Vec<_>>().join(", ");
-                let help = match nearest(name, keys.names()) {
+                let help = match nearest(name.chars(), keys.names()) {
                     Some(near) => format!("did you mean `{near}`? The keys here are: {known}"),
                     None => format!("the keys here are: {known}"),
                 };
@@ -306,23 +308,24 @@ impl<'d> Entry<'d> {
         boolean
     }
 
-    /// A whole number in `range`.
+    /// A whole number in `range`. One written with a fraction isn't taken, not even `1.0`.
     pub(super) fn integer(&self, range: RangeInclusive<i64>) -> Option<i64> {
-        match self.number()? {
-            Number::Integer(number) if range.contains(&number) => Some(number),
-            Number::Integer(_) => {
-                let (min, max) = range.into_inner();
-                self.report(format!(
-                    "`{}` is out of range: it takes {min} to {max}",
-                    self.path
-                ));
-                None
-            }
-            Number::Float(_) => {
-                self.ill_typed();
-                None
-            }
+        let number = self.number()?;
+        if let Number::F64(_) = number {
+            self.ill_typed();
+            return None;
         }
+        let fitting = number.as_i64().filter(|number| range.contains(number));
+        if fitting.is_none() {
+            let (min, max) = range.into_inner();
+            let takes = if max == i64::MAX {
+                format!("at least {min}")
+            } else {
+                format!("{min} to {max}")
+            };
+            self.report(format!("`{}` is out of range: it takes {takes}", self.path));
+        }
+        fitting
     }
 
     /// A whole number in `range` that fits `u32`.
@@ -332,29 +335,26 @@ impl<'d> Entry<'d> {
             .and_then(|number| u32::try_from(number).ok())
     }
 
-    /// A number, kept exactly (invariant S4): an `i64`, or a finite float.
+    /// A number, kept exactly or refused (invariant S4).
     pub(super) fn number(&self) -> Option<Number> {
         match self.value() {
             DeValue::Integer(integer) => {
-                match i64::from_str_radix(integer.as_str(), integer.radix()) {
-                    Ok(number) => Some(Number::Integer(number)),
-                    Err(_) => {
-                        self.report(format!(
-                            "`{}` is a number that doesn't fit 64 bits",
-                            self.path
-                        ));
-                        None
-                    }
-                }
+                let Ok(number) = i64::from_str_radix(integer.as_str(), integer.radix()) else {
+                    self.report(format!(
+                        "`{}` is a number that doesn't fit 64 bits",
+                        self.path
+                    ));
+                    return None;
+                };
+                Some(u64::try_from(number).map_or(Number::I64(number), Number::U64))
             }
-            DeValue::Float(float) => match float.as_str().parse::<f64>() {
-                // Adding zero turns -0 into 0.
-                Ok(number) if number.is_finite() => Some(Number::Float(number + 0.0)),
-                _ => {
+            DeValue::Float(float) => {
+                let number = float.as_str().parse().ok().and_then(Number::from_f64);
+                if number.is_none() {
                     self.report(format!("`{}` is not a finite number", self.path));
-                    None
                 }
-            },
+                number
+            }
             _ => {
                 self.ill_typed();
                 None
@@ -405,7 +405,7 @@ impl<'d> Entry<'d> {
             .map(|(word, _)| format!("\"{word}\""))
             .collect::<Vec<_>>()
             .join(", ");
-        let help = nearest(text, words.iter().map(|(word, _)| *word))
+        let help = nearest(text.chars(), words.iter().map(|(word, _)| *word))
             .map(|near| format!("did you mean \"{near}\"?"));
         self.report_with(
             format!("`{}` is one of {listed}, not {}", self.path, quoted(text)),
@@ -547,79 +547,6 @@ impl<'d> Entry<'d> {
     }
 }
 
-/// A number of a configuration, as exact as it was written.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "TOML has two kinds of number")]
-pub enum Number {
-    /// A whole number.
-    Integer(i64),
-    /// A finite number with a fraction or an exponent; never -0.
-    Float(f64),
-}
-
-impl Number {
-    /// The number as a float; a whole number beyond 2^53 is rounded, so use it to compare bounds only.
-    #[must_use]
-    pub const fn as_f64(self) -> f64 {
-        match self {
-            Self::Integer(number) => number as f64,
-            Self::Float(number) => number,
-        }
-    }
-
-    /// Whether `self` is greater than `other`; exact between whole numbers.
-    #[must_use]
-    pub fn exceeds(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Integer(left), Self::Integer(right)) => left > right,
-            _ => self.as_f64() > other.as_f64(),
-        }
-    }
-}
-
-impl std::fmt::Display for Number {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Integer(number) => number.fmt(f),
-            Self::Float(number) => number.fmt(f),
-        }
-    }
-}
-
-/// The word that `text` was probably meant to be.
-pub(super) fn nearest<'w>(text: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    // Less than this and the suggestion would be noise.
-    const ALIKE: f64 = 0.6;
-    let folded = fold(text);
-    let alike = |word: &str| {
-        let word = fold(word);
-        // A word cut short, or with more behind it, is near however long the rest is.
-        let begins = folded.len().min(word.len()) >= 4
-            && (folded.starts_with(&word) || word.starts_with(&folded));
-        strsim::normalized_damerau_levenshtein(&folded, &word).max(if begins { 0.7 } else { 0.0 })
-    };
-    let scored = words
-        .map(|word| (alike(word), word))
-        .filter(|(score, _)| *score >= ALIKE);
-    scored
-        .max_by(|left, right| left.0.total_cmp(&right.0))
-        .map(|(_, word)| word)
-}
-
-/// Case and the kind of dash are the commonest slips, so they cost nothing.
-fn fold(text: &str) -> String {
-    text.chars()
-        .take(64)
-        .map(|c| {
-            if c == '-' {
-                '_'
-            } else {
-                c.to_ascii_lowercase()
-            }
-        })
-        .collect()
-}
-
 /// The path of `name` below `path`, quoted where TOML would quote it.
 fn join(path: &str, name: &str) -> String {
     let bare = !name.is_empty()
@@ -635,41 +562,5 @@ fn join(path: &str, name: &str) -> String {
         name
     } else {
         format!("{path}.{name}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn v9_the_nearest_word_is_suggested_and_nothing_far() {
-        let words = ["require_auth", "allow_all", "block_mutating"];
-        for slip in [
-            "require-auth",
-            "Require_Auth",
-            "requireauth",
-            "requier_auth",
-            "require_authentication",
-        ] {
-            assert_eq!(
-                nearest(slip, words.into_iter()),
-                Some("require_auth"),
-                "{slip}"
-            );
-        }
-        assert_eq!(nearest("colour", words.into_iter()), None);
-        assert_eq!(nearest("", words.into_iter()), None);
-        assert_eq!(nearest(&"x".repeat(1 << 20), words.into_iter()), None);
-    }
-
-    #[test]
-    fn s4_whole_numbers_compare_exactly() {
-        let (below, above) = (
-            Number::Integer(9_007_199_254_740_992),
-            Number::Integer(9_007_199_254_740_993),
-        );
-        assert!(above.exceeds(below) && !below.exceeds(above));
-        assert!(Number::Float(1.5).exceeds(Number::Integer(1)));
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use callgate_core::name::check_tool_name;
+use callgate_core::nearest::nearest;
 use callgate_core::tool::DEFAULT_TIMEOUT_MS;
 use serde_json::Value;
 
@@ -205,7 +206,7 @@ fn tool<'d>(entry: &Entry<'d>) -> Option<(ExecTool, Option<Entry<'d>>)> {
             .to_owned()
     };
     let name = table.require("name");
-    let mut fields = FieldRules::new();
+    let mut fields = FieldRules::default();
     let schema = arguments(&table, &mut fields);
     field::read(&table, &CLAMPS, &mut fields);
     let mutating = table.boolean("mutating", true);
@@ -398,8 +399,7 @@ fn stdin(entry: &Entry<'_>, schema: Option<&Value>) -> Option<String> {
         let known = properties
             .into_iter()
             .flat_map(|properties| properties.keys().map(String::as_str));
-        let near =
-            super::decode::nearest(name, known).map(|near| format!("did you mean \"{near}\"?"));
+        let near = nearest(name.chars(), known).map(|near| format!("did you mean \"{near}\"?"));
         let help = near.unwrap_or_else(|| "declare it under [exec.parameters]".into());
         entry.report_with(
             format!("the tool has no parameter {}", quoted(name)),

@@ -2,39 +2,42 @@
 
 use std::collections::BTreeMap;
 
-use super::decode::{Entry, Key, Keys, Number, Table};
+use callgate_core::clamp::{Bound, Clamp};
+use callgate_core::json::Number;
+use callgate_core::tool::FieldRule;
 
-/// The bounds that a value of the fitting type is brought into (invariants K1 to K3).
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the same three bounds as the core's clamp"
-)]
-pub struct Clamp {
-    /// The least number.
-    pub min: Option<Number>,
-    /// The greatest number.
-    pub max: Option<Number>,
-    /// The most characters of a string; the rest is cut off.
-    pub max_length: Option<u32>,
-}
+use super::decode::{Entry, Key, Keys, Table};
 
-/// What holds for one field.
+/// What holds for single fields of a tool's arguments.
 #[derive(Clone, PartialEq, Debug, Default)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the same parts as the core's rule for a field"
-)]
-pub struct FieldRule {
-    /// The bounds it is brought into.
-    pub clamp: Option<Clamp>,
-    /// Whether its value is a secret: never written to a record, a log or a plan.
-    pub secret: bool,
-}
+pub struct FieldRules(BTreeMap<String, (Option<Clamp>, bool)>);
 
-/// Rules by field. The field is a JSON Pointer (RFC 6901) from the root of the arguments, in which a segment `*` stands for
-/// every item of an array.
-pub type FieldRules = BTreeMap<String, FieldRule>;
+impl FieldRules {
+    /// The rules as the gate takes them, sorted by path. Each has been checked.
+    pub fn iter(&self) -> impl Iterator<Item = FieldRule<'_>> {
+        self.0.iter().map(|(path, (clamp, secret))| FieldRule {
+            path,
+            clamp: *clamp,
+            secret: *secret,
+        })
+    }
+
+    /// Whether there is no rule.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn set(&mut self, path: String, clamp: Option<Clamp>, secret: bool) {
+        let rule = self.0.entry(path).or_default();
+        rule.0 = clamp.or(rule.0);
+        rule.1 |= secret;
+    }
+
+    fn has_clamp(&self, path: &str) -> bool {
+        self.0.get(path).is_some_and(|(clamp, _)| clamp.is_some())
+    }
+}
 
 /// The keys of the clamps in `table`.
 pub(super) const fn clamp_keys(table: &'static str) -> Keys {
@@ -75,85 +78,71 @@ pub(super) const SECRETS_KEY: Key = Key {
 /// Reads `clamps` and `secrets` of a tool into `rules`.
 pub(super) fn read(table: &Table<'_>, keys: &'static Keys, rules: &mut FieldRules) {
     for (field, entry) in table.get("clamps").iter().flat_map(Entry::named) {
-        let Some(pointer) = pointer(field) else {
-            entry.report_key(POINTER_REFUSED, Some(POINTER_HELP.into()));
+        let path = pointer(field);
+        let Some(clamp) = clamp(&entry, keys) else {
             continue;
         };
-        if let Some(clamp) = clamp(&entry, keys) {
-            let rule = rules.entry(pointer).or_default();
-            if rule.clamp.is_some() {
-                entry.report_key(
-                    "this field has a clamp already",
-                    Some("state its bounds once".into()),
-                );
-            }
-            rule.clamp = Some(clamp);
+        if rules.has_clamp(&path) {
+            entry.report_key(
+                "this field has a clamp already",
+                Some("state its bounds once".into()),
+            );
+        } else if let Err(fault) = FieldRule::clamp(&path, clamp).check() {
+            entry.report_key(fault.to_string(), None);
         }
+        rules.set(path, Some(clamp), false);
     }
     if let Some(secrets) = table.get("secrets") {
         let items = secrets.filled_list("with no secret field, leave the key out");
         let read = |entry: &Entry<'_>| {
-            let pointer = pointer(entry.text()?);
-            if pointer.is_none() {
-                entry.report_with(POINTER_REFUSED, Some(POINTER_HELP.into()));
+            let path = pointer(entry.filled_text()?);
+            match FieldRule::secret(&path).check() {
+                Ok(()) => Some(path),
+                Err(fault) => {
+                    entry.report_with(fault.to_string(), None);
+                    None
+                }
             }
-            pointer
         };
-        for pointer in secrets.set(&items, read) {
-            rules.entry(pointer).or_default().secret = true;
+        for path in secrets.set(&items, read) {
+            rules.set(path, None, true);
         }
     }
 }
 
+/// Reads the bounds. `None` when one was reported; whether the rest can be used is for the whole rule to say.
 fn clamp(entry: &Entry<'_>, keys: &'static Keys) -> Option<Clamp> {
     let table = entry.table(keys)?;
-    let clamp = Clamp {
-        min: table.get("min").and_then(|entry| entry.number()),
-        max: table.get("max").and_then(|entry| entry.number()),
-        max_length: table
-            .get("max_length")
-            .and_then(|entry| entry.natural(1..=1 << 20)),
-    };
-    if let (Some(min), Some(max)) = (clamp.min, clamp.max)
-        && min.exceeds(max)
-    {
-        table.report(
-            format!("min {min} is greater than max {max}"),
-            Some("a value can't be brought into it".into()),
-        );
+    let number = |name| table.get(name).map(|entry| entry.number().and_then(bound));
+    let (min, max) = (number("min"), number("max"));
+    let max_length = table
+        .get("max_length")
+        .map(|entry| entry.natural(1..=1 << 20));
+    if min == Some(None) || max == Some(None) || max_length == Some(None) {
+        return None;
     }
-    // An empty table would be no clamp that reads like one.
-    if ["min", "max", "max_length"]
-        .iter()
-        .all(|name| table.get(name).is_none())
-    {
-        table.report(
-            format!("`{}` has no bound", entry.path()),
-            Some("add min, max or max_length, or leave it out".into()),
-        );
-    }
-    Some(clamp)
+    Some(Clamp {
+        min: min.flatten(),
+        max: max.flatten(),
+        max_length: max_length.flatten(),
+    })
 }
 
-const POINTER_REFUSED: &str = "this names no field";
-const POINTER_HELP: &str = "a field is a name such as \"max\", or a JSON Pointer such as \"/filter/limit\" or \"/rows/*/price\"";
+/// The number as a bound of a clamp. TOML has no whole number that a bound hasn't.
+pub(super) fn bound(number: Number) -> Option<Bound> {
+    match number {
+        Number::F64(number) => Some(Bound::Float(number)),
+        _ => number.as_i64().map(Bound::Integer),
+    }
+}
 
 /// The JSON Pointer that `field` means: itself when it starts with `/`, else the top-level field of this name.
-fn pointer(field: &str) -> Option<String> {
-    const DEPTH: usize = 16;
-    if !field.starts_with('/') {
-        return (!field.trim().is_empty()).then(|| top_level(field));
+fn pointer(field: &str) -> String {
+    if field.is_empty() || field.starts_with('/') {
+        field.to_owned()
+    } else {
+        top_level(field)
     }
-    let mut segments = field.split('/').skip(1);
-    let escaped = |segment: &str| {
-        segment
-            .split('~')
-            .skip(1)
-            .all(|after| after.starts_with(['0', '1']))
-    };
-    let sound = segments.clone().count() <= DEPTH
-        && segments.all(|segment| !segment.is_empty() && escaped(segment));
-    sound.then(|| field.to_owned())
 }
 
 /// The JSON Pointer of a top-level field.
@@ -167,14 +156,13 @@ mod tests {
 
     #[test]
     fn a_name_is_a_top_level_field_and_a_pointer_is_itself() {
-        assert_eq!(pointer("max").as_deref(), Some("/max"));
-        assert_eq!(pointer("a/b~c").as_deref(), Some("/a~1b~0c"));
-        for good in ["/max", "/rows/*/price", "/a~1b/~0"] {
-            assert_eq!(pointer(good).as_deref(), Some(good));
+        for (field, path) in [
+            ("max", "/max"),
+            ("a~b/c", "/a~0b~1c"),
+            ("/rows/*/price", "/rows/*/price"),
+            ("", ""),
+        ] {
+            assert_eq!(pointer(field), path);
         }
-        for bad in ["", " ", "/", "//", "/a/", "/a~", "/a~2", "/a//b"] {
-            assert_eq!(pointer(bad), None, "{bad:?}");
-        }
-        assert_eq!(pointer(&"/a".repeat(17)), None);
     }
 }

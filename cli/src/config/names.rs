@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callgate_core::name::{check_label, check_tool_name};
+use callgate_core::nearest::nearest;
+use callgate_core::policy::ChannelTable;
 
-use super::channel::{self, Channel};
-use super::decode::{Entry, nearest};
+use super::channel::Channel;
+use super::decode::Entry;
 use super::exec::ExecTool;
 use super::problem::quoted;
 use super::toolkit::Toolkit;
@@ -20,7 +22,9 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new(channels: &BTreeMap<String, Channel>, exec: &[ExecTool]) -> Self {
-        let builtin_channels = channel::BUILTIN.iter().map(|(name, _)| (*name).to_owned());
+        let builtin_channels = ChannelTable::DEFAULTS
+            .iter()
+            .map(|channel| channel.name.to_owned());
         // Tools of a toolkit that is left out count as known: leaving it out should not break the rules about it.
         let builtin_tools = Toolkit::ALL
             .into_iter()
@@ -47,7 +51,7 @@ impl Names {
     pub(super) fn known_channel(&self, name: &str, report: impl FnOnce(String, String)) -> bool {
         let known = self.channels.contains(name);
         if !known {
-            let near = nearest(name, self.channels.iter().map(String::as_str));
+            let near = nearest(name.chars(), self.channels.iter().map(String::as_str));
             let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
             let message = format!("no channel {} is built in or stated here", quoted(name));
             report(
@@ -59,13 +63,13 @@ impl Names {
     }
 
     /// A pattern of tools: a name, or a prefix and `*`.
-    pub(super) fn pattern(&self, entry: &Entry<'_>) -> Option<ToolPattern> {
+    pub(super) fn pattern(&self, entry: &Entry<'_>) -> Option<String> {
         let text = entry.text()?;
         let Some(prefix) = text.strip_suffix('*') else {
             let name = entry.name(check_tool_name)?;
             return self
                 .known_tool(&name, |message, help| entry.report_with(message, help))
-                .then_some(ToolPattern::Exact(name));
+                .then_some(name);
         };
         // `fs*` would also take in `fsck`, which nobody means; `*` alone is written by leaving the key out.
         if !prefix.ends_with('.') || check_tool_name(prefix).is_err() {
@@ -90,7 +94,7 @@ impl Names {
             );
             return None;
         }
-        Some(ToolPattern::Prefix(prefix.to_owned()))
+        Some(text.to_owned())
     }
 
     pub(super) fn known_tool(
@@ -109,7 +113,7 @@ impl Names {
     }
 
     fn suggest_tool(&self, name: &str) -> Option<String> {
-        let near = nearest(name, self.tools.iter().map(String::as_str));
+        let near = nearest(name.chars(), self.tools.iter().map(String::as_str));
         let known = || {
             self.tools
                 .iter()
@@ -122,39 +126,5 @@ impl Names {
             || format!("the tools here are: {}", known()),
             |near| format!("did you mean \"{near}\"?"),
         ))
-    }
-}
-
-/// Which tools a rule is about.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "whoever applies a rule must decide for each kind of pattern"
-)]
-pub enum ToolPattern {
-    /// The tool with exactly this name.
-    Exact(String),
-    /// Every tool whose name starts with this text, which ends in a dot.
-    Prefix(String),
-}
-
-impl ToolPattern {
-    /// Whether the pattern takes in the tool `name`. Byte-exact (invariant S3).
-    #[must_use]
-    pub fn matches(&self, name: &str) -> bool {
-        match self {
-            Self::Exact(exact) => exact == name,
-            Self::Prefix(prefix) => name.starts_with(prefix.as_str()),
-        }
-    }
-}
-
-/// As it is written in the file: `fs.read`, `fs.*`.
-impl std::fmt::Display for ToolPattern {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Exact(name) => f.write_str(name),
-            Self::Prefix(prefix) => write!(f, "{prefix}*"),
-        }
     }
 }

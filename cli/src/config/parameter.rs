@@ -1,10 +1,12 @@
 //! `[exec.parameters.NAME]`: the arguments of a declared tool, in short form, and the JSON Schema that they stand for.
 
+use callgate_core::clamp::Clamp;
+use callgate_core::json::Number;
 use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
-use super::decode::{Entry, Key, Keys, Number, Table};
-use super::field::{Clamp, FieldRules, top_level};
+use super::decode::{Entry, Key, Keys, Table};
+use super::field::{FieldRules, bound, top_level};
 use super::problem::quoted;
 
 /// The most characters of a string that states no `max_length`.
@@ -206,16 +208,15 @@ fn parameter(name: &str, table: &Table<'_>, fields: &mut FieldRules) -> Option<V
     let clamp = clamp(table, kind);
     let secret = table.boolean("secret", false);
     if clamp.is_some() || secret {
-        let rule = fields.entry(top_level(name)).or_default();
-        rule.clamp = clamp;
-        rule.secret = secret;
+        fields.set(top_level(name), clamp, secret);
     }
     let mut schema = scalar(table, items, clamp.is_some());
     if kind == Type::Array {
         let (min, max) = lengths(table, ["min_items", "max_items"], DEFAULT_MAX_ITEMS);
         schema = json!({ "type": "array", "items": schema, "minItems": min, "maxItems": max });
     }
-    if let (Value::Object(schema), Some(text)) = (&mut schema, description(table, clamp)) {
+    if let (Value::Object(schema), Some(text)) = (&mut schema, description(table, clamp.is_some()))
+    {
         schema.insert("description".into(), text.into());
     }
     Some(schema)
@@ -268,13 +269,12 @@ fn scalar(table: &Table<'_>, kind: Type, clamped: bool) -> Value {
         Type::Integer | Type::Number => {
             let (min, max) = bounds(table, kind);
             let (min, max) = if clamped { (None, None) } else { (min, max) };
-            let widest = (kind == Type::Integer).then_some(Number::Integer(MAX_EXACT_INTEGER));
-            let least = (kind == Type::Integer).then_some(Number::Integer(-MAX_EXACT_INTEGER));
-            if let Some(min) = min.or(least) {
-                state("minimum", json_number(min));
+            let exact = (kind == Type::Integer).then_some(MAX_EXACT_INTEGER);
+            if let Some(min) = min.map(json_number).or(exact.map(|max| (-max).into())) {
+                state("minimum", min);
             }
-            if let Some(max) = max.or(widest) {
-                state("maximum", json_number(max));
+            if let Some(max) = max.map(json_number).or(exact.map(Value::from)) {
+                state("maximum", max);
             }
         }
         Type::Boolean | Type::Array => {}
@@ -309,15 +309,18 @@ fn bounds(table: &Table<'_>, kind: Type) -> (Option<Number>, Option<Number>) {
     let read = |name: &'static str| {
         let entry = table.get(name)?;
         match kind {
-            Type::Integer => entry
-                .integer(-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER)
-                .map(Number::Integer),
+            Type::Integer => {
+                let fits = entry
+                    .integer(-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER)
+                    .is_some();
+                entry.number().filter(|_| fits)
+            }
             _ => entry.number(),
         }
     };
     let (min, max) = (read("min"), read("max"));
     if let (Some(min), Some(max)) = (min, max)
-        && min.exceeds(max)
+        && min.cmp_value(max).is_gt()
     {
         table.report(
             format!("min {min} is greater than max {max}"),
@@ -356,8 +359,8 @@ fn clamp(table: &Table<'_>, kind: Type) -> Option<Clamp> {
         Type::Integer | Type::Number => {
             let (min, max) = bounds(table, kind);
             Clamp {
-                min,
-                max,
+                min: min.and_then(bound),
+                max: max.and_then(bound),
                 max_length: None,
             }
         }
@@ -395,14 +398,18 @@ fn clamp(table: &Table<'_>, kind: Type) -> Option<Clamp> {
 }
 
 /// The description, with the bounds that the schema does not show because they are clamped.
-fn description(table: &Table<'_>, clamp: Option<Clamp>) -> Option<String> {
+fn description(table: &Table<'_>, clamped: bool) -> Option<String> {
     let text = table.get("description").and_then(|text| text.filled_text());
-    let bounds = clamp.map(|clamp| match (clamp.min, clamp.max, clamp.max_length) {
-        (Some(min), Some(max), _) => format!("Brought into {min} to {max}."),
-        (Some(min), None, _) => format!("Raised to at least {min}."),
-        (None, Some(max), _) => format!("Lowered to at most {max}."),
-        (None, None, length) => format!("Cut to {} characters.", length.unwrap_or_default()),
-    });
+    let number = |name| table.get(name).and_then(|entry: Entry<'_>| entry.number());
+    let bounds = clamped.then(
+        || match (number("min"), number("max"), number("max_length")) {
+            (Some(min), Some(max), _) => format!("Brought into {min} to {max}."),
+            (Some(min), None, _) => format!("Raised to at least {min}."),
+            (None, Some(max), _) => format!("Lowered to at most {max}."),
+            (None, None, Some(length)) => format!("Cut to {length} characters."),
+            (None, None, None) => String::new(),
+        },
+    );
     match (text, bounds) {
         (Some(text), Some(bounds)) => Some(format!("{} {bounds}", text.trim_end())),
         (text, bounds) => text.map(str::to_owned).or(bounds),
@@ -411,7 +418,8 @@ fn description(table: &Table<'_>, clamp: Option<Clamp>) -> Option<String> {
 
 pub(super) fn json_number(number: Number) -> Value {
     match number {
-        Number::Integer(number) => number.into(),
-        Number::Float(number) => number.into(),
+        Number::U64(number) => number.into(),
+        Number::I64(number) => number.into(),
+        Number::F64(number) => number.into(),
     }
 }

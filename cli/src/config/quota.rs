@@ -3,49 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use callgate_core::limit::Quota;
 use callgate_core::name::{check_label, check_principal, check_tool_name};
 use callgate_core::tool::MUTATING_COST;
 
 use super::decode::{Entry, Key, Keys, Table};
 use super::names::Names;
 
-const HOUR: Duration = Duration::from_secs(3600);
 const LIMIT: u32 = 1_000_000;
-
-/// How much cost is admitted in a window. A call costs 1, or 5 when its tool changes something, unless the tool says
-/// otherwise.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "a plain triple, made by tests and hosts"
-)]
-pub struct Quota {
-    /// The cost that is admitted in a window; at least 1.
-    pub limit: u32,
-    /// The window.
-    pub window: Duration,
-    /// How much of the limit may be spent at one moment; at most `limit`.
-    pub burst: u32,
-}
-
-impl Quota {
-    /// 100 in a minute, all of it at once if the caller likes.
-    pub const DEFAULT: Self = Self {
-        limit: 100,
-        window: Duration::from_secs(60),
-        burst: 100,
-    };
-
-    /// Whether this quota admits less than `other`: a lower rate, or an equal one with a smaller burst.
-    #[must_use]
-    pub fn is_stricter_than(&self, other: &Self) -> bool {
-        let rate = |quota: &Self, window: Duration| {
-            u128::from(quota.limit).saturating_mul(window.as_millis())
-        };
-        let (own, others) = (rate(self, other.window), rate(other, self.window));
-        own < others || (own == others && self.burst < other.burst)
-    }
-}
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// The quotas of a configuration. Each channel, principal and tool together has a budget of its own; the quota says how
 /// large it is.
@@ -86,7 +53,7 @@ impl Quotas {
             self.tools.get(tool),
         ];
         let strictest = |left: Quota, right: Quota| {
-            if right.is_stricter_than(&left) {
+            if is_stricter(&right, &left) {
                 right
             } else {
                 left
@@ -99,6 +66,15 @@ impl Quotas {
             .reduce(strictest)
             .unwrap_or(self.default)
     }
+}
+
+/// Whether `quota` admits less than `other`: a lower rate, or an equal one with a smaller burst.
+fn is_stricter(quota: &Quota, other: &Quota) -> bool {
+    let (own, others) = (
+        u128::from(quota.limit()).saturating_mul(u128::from(other.window_ms())),
+        u128::from(other.limit()).saturating_mul(u128::from(quota.window_ms())),
+    );
+    own < others || (own == others && quota.burst() < other.burst())
 }
 
 pub(super) static KEYS: Keys = Keys {
@@ -205,50 +181,46 @@ pub(super) fn read(quotas: &Entry<'_>, names: &Names) -> Quotas {
 
 /// A cost above the burst never passes, which is easily meant otherwise: "3 a minute" of a tool that costs 5.
 fn note_unreachable(table: &Table<'_>, quota: Quota) {
-    if quota.burst < MUTATING_COST {
+    if quota.burst() < MUTATING_COST {
         table.note(format!(
             "a call that changes something costs {MUTATING_COST}, unless its tool states a cost, and never passes a burst of {}",
-            quota.burst
+            quota.burst()
         ));
     }
 }
 
 /// The quota that `table` states; what it leaves out is as in `inherited`.
 fn quota(table: &Table<'_>, inherited: Quota) -> Quota {
-    let stated = table
-        .get("limit")
-        .and_then(|limit| limit.natural(1..=LIMIT));
-    let limit = stated.unwrap_or(inherited.limit);
+    let natural = |name| {
+        table
+            .get(name)
+            .and_then(|entry: Entry<'_>| entry.natural(1..=LIMIT))
+    };
+    let stated = natural("limit");
+    let limit = stated.unwrap_or(inherited.limit());
     let window = table
         .get("window")
-        .and_then(|window| window.duration(Duration::from_secs(1)..=HOUR * 24));
-    let burst = table.get("burst");
-    let quota = Quota {
-        limit,
-        window: window.unwrap_or(inherited.window),
-        // A new limit takes its burst along; only a burst that is written down is smaller.
-        burst: burst
-            .as_ref()
-            .and_then(|burst| burst.natural(1..=LIMIT))
-            .unwrap_or(match stated {
-                Some(limit) => limit,
-                None => inherited.burst,
-            }),
-    };
-    if let Some(burst) = burst
-        && quota.burst > quota.limit
+        .and_then(|window| window.duration(SHORTEST..=LONGEST));
+    let window_ms = window
+        .and_then(|window| u64::try_from(window.as_millis()).ok())
+        .unwrap_or(inherited.window_ms());
+    // A new limit takes its burst along; only a burst that is written down is another.
+    let burst = natural("burst").or(stated).unwrap_or(inherited.burst());
+    if let Some(entry) = table.get("burst")
+        && burst > limit
     {
-        burst.report_with(
+        entry.report_with(
             format!(
-                "`{}` is {}, more than the limit of {}",
-                burst.path(),
-                quota.burst,
-                quota.limit
+                "`{}` is {burst}, more than the limit of {limit}",
+                entry.path()
             ),
             Some("burst says how much of the limit may be spent at once".into()),
         );
     }
-    quota
+    Quota::new(limit, window_ms, burst).unwrap_or_else(|error| {
+        table.report(error.to_string(), None);
+        inherited
+    })
 }
 
 #[cfg(test)]
@@ -257,10 +229,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_quota() -> impl Strategy<Value = Quota> {
-        (1..=LIMIT, 1..=86_400_u64, 1..=LIMIT).prop_map(|(limit, secs, burst)| Quota {
-            limit,
-            window: Duration::from_secs(secs),
-            burst: burst.min(limit),
+        (1..=LIMIT, 1_000..=86_400_000_u64, 1..=LIMIT).prop_map(|(limit, window_ms, burst)| {
+            Quota::new(limit, window_ms, burst.min(limit)).unwrap()
         })
     }
 
@@ -277,17 +247,14 @@ mod tests {
                 ..Quotas::default()
             }.quota_for("c", Some("p"), "t");
             let (one, other) = (chosen(quotas), chosen(turned));
-            prop_assert!(!one.is_stricter_than(&other) && !other.is_stricter_than(&one));
-            prop_assert!(quotas.iter().all(|quota| !quota.is_stricter_than(&one)));
+            prop_assert!(!is_stricter(&one, &other) && !is_stricter(&other, &one));
+            prop_assert!(quotas.iter().all(|quota| !is_stricter(quota, &one)));
         }
     }
 
     #[test]
     fn f2_a_quota_for_somebody_else_changes_nothing() {
-        let tight = Quota {
-            limit: 1,
-            ..Quota::DEFAULT
-        };
+        let tight = Quota::per_window(1, 60_000).unwrap();
         let quotas = Quotas {
             principals: [("bob".into(), tight)].into(),
             ..Quotas::default()

@@ -2,104 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use callgate_core::name::{check_label, check_principal, check_scope};
+use callgate_core::json::Number;
+use callgate_core::name::{check_principal, check_scope};
+use callgate_core::policy::{ArgCheck, ArgTest, ArgValue, Effect, RuleDef};
 use toml::de::DeValue;
 
-use super::decode::{Entry, Key, Keys, Number};
-use super::names::{Names, ToolPattern};
-use super::source::Location;
+use super::decode::{Entry, Key, Keys, Table};
+use super::names::Names;
 
-/// What a rule says about the calls that it matches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a third effect would have to be decided everywhere"
-)]
-pub enum Effect {
-    /// The call may go on.
-    Allow,
-    /// The call is refused, whatever another rule says (invariant P1).
-    Deny,
-}
-
-/// A rule. It matches a call when all its conditions do; one that is absent matches every call.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Rule {
-    /// Names the rule in denials and records; unique in the file.
-    pub id: String,
-    /// Allow or deny.
-    pub effect: Effect,
-    /// The channel.
-    pub channel: Option<String>,
-    /// The principal.
-    pub principal: Option<String>,
-    /// The tools.
-    pub tool: Option<ToolPattern>,
-    /// Whether the tool changes something.
-    pub mutating: Option<bool>,
-    /// Conditions on the arguments; all must hold.
-    pub predicates: Vec<Predicate>,
-    /// For an allow rule: the caller must hold one of these. None asked when empty.
-    pub scopes: Vec<String>,
-    /// Told to a caller whom the rule denies.
-    pub description: Option<String>,
-    /// For an allow rule: whether it also lifts the channel's `block_mutating`.
-    pub overrides_block: bool,
-    /// Where the file states it.
-    pub location: Location,
-}
-
-/// A condition on one top-level field of the arguments. A call without the field, or with a value of another type, doesn't
-/// match.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Predicate {
-    /// The field's name.
-    pub field: String,
-    /// What must hold for its value.
-    pub test: Test,
-}
-
-/// What must hold for a value.
-#[derive(Clone, PartialEq, Debug)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "whoever applies a rule must decide for each test"
-)]
-pub enum Test {
-    /// It equals this.
-    Equals(Scalar),
-    /// It equals one of these.
-    In(Vec<Scalar>),
-    /// It is a number of at least this.
-    Min(Number),
-    /// It is a number of at most this.
-    Max(Number),
-    /// It is a string that starts with this.
-    Prefix(String),
-}
-
-/// A plain value.
-#[derive(Clone, PartialEq, Debug)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "these are the plain values of TOML that JSON has too"
-)]
-pub enum Scalar {
-    /// A string.
-    Text(String),
-    /// A number.
-    Number(Number),
-    /// True or false.
-    Boolean(bool),
-}
+/// A rule as the gate takes it, with texts of its own.
+pub type Rule = RuleDef<String, Vec<ArgTest<String>>>;
 
 pub(super) static KEYS: Keys = Keys {
     table: "rules",
     keys: &[
         Key {
             name: "id",
-            takes: "a name in quotes",
-            example: "\"no-secrets\"",
+            takes: "a whole number",
+            example: "1",
         },
         Key {
             name: "effect",
@@ -158,6 +78,11 @@ pub(super) static WHERE: Keys = Keys {
             example: "\"path\"",
         },
         Key {
+            name: "present",
+            takes: "true or false",
+            example: "false",
+        },
+        Key {
             name: "equals",
             takes: "a string, a number, or true or false",
             example: "\"draft\"",
@@ -186,38 +111,50 @@ pub(super) static WHERE: Keys = Keys {
 };
 
 pub(super) fn read(rules: &Entry<'_>, names: &Names) -> Vec<Rule> {
-    let mut seen = BTreeMap::new();
-    let read = |entry: &Entry<'_>| {
-        let rule = rule(entry, names)?;
-        // An id that is missing was reported where it is missing.
-        if !rule.id.is_empty()
-            && let Some(line) = seen.insert(rule.id.clone(), rule.location.line)
-        {
-            let help = Some(
-                "each rule has an id of its own: it names the rule in denials and records".into(),
-            );
-            entry.report_with(
-                format!("the id `{}` was given to the rule on line {line}", rule.id),
-                help,
+    let mut lines = BTreeMap::new();
+    let mut read = Vec::new();
+    for entry in rules.list() {
+        let Some(table) = entry.table(&KEYS) else {
+            continue;
+        };
+        let Some((id, rule)) = rule(&table, names) else {
+            continue;
+        };
+        let line = table.location().line;
+        if let Some(first) = lines.insert(rule.id, line) {
+            let help = "each rule has an id of its own: it names the rule in denials and records";
+            id.report_with(
+                format!("the id {} is that of the rule on line {first}", rule.id),
+                Some(help.into()),
             );
         }
-        Some(rule)
-    };
-    rules.list().iter().filter_map(read).collect()
+        read.push(rule);
+    }
+    read
 }
 
-fn rule(entry: &Entry<'_>, names: &Names) -> Option<Rule> {
+fn rule<'d>(table: &Table<'d>, names: &Names) -> Option<(Entry<'d>, Rule)> {
     const NO_SCOPES: &str =
         "an empty list asks for no scope, which is what leaving the key out says";
-    const NO_PREDICATES: &str = "to match whatever the arguments are, leave the key out";
-    let table = entry.table(&KEYS)?;
-    let id = table.require("id").and_then(|id| id.name(check_label));
-    let effect = table
-        .require("effect")
+    const NO_TESTS: &str = "to match whatever the arguments are, leave the key out";
+    let (id, effect) = (table.require("id"), table.require("effect"));
+    let effect = effect
         .and_then(|effect| effect.one_of(&[("allow", Effect::Allow), ("deny", Effect::Deny)]));
+    let arguments = table.get("where").map_or_else(Vec::new, |tests| {
+        tests
+            .filled_list(NO_TESTS)
+            .iter()
+            .flat_map(argument_tests)
+            .collect()
+    });
+    let scopes = table.get("scopes").map(|scopes| {
+        scopes
+            .set(&scopes.filled_list(NO_SCOPES), |scope| {
+                scope.name(check_scope)
+            })
+            .join(" ")
+    });
     let rule = Rule {
-        id: id.unwrap_or_default(),
-        effect: effect.unwrap_or(Effect::Deny),
         channel: table
             .get("channel")
             .and_then(|channel| names.channel(&channel)),
@@ -228,108 +165,120 @@ fn rule(entry: &Entry<'_>, names: &Names) -> Option<Rule> {
         mutating: table
             .get("mutating")
             .and_then(|mutating| mutating.boolean()),
-        predicates: table.get("where").map_or_else(Vec::new, |list| {
-            list.filled_list(NO_PREDICATES)
-                .iter()
-                .flat_map(predicates)
-                .collect()
-        }),
-        scopes: table.get("scopes").map_or_else(Vec::new, |scopes| {
-            scopes.set(&scopes.filled_list(NO_SCOPES), |scope| {
-                scope.name(check_scope)
-            })
-        }),
+        scopes,
         description: table
             .get("description")
             .and_then(|text| text.filled_text())
             .map(str::to_owned),
         overrides_block: table.boolean("overrides_block", false),
-        location: table.location(),
+        // What stands in for a value that was reported never reaches a gate.
+        ..Rule::new(0, effect.unwrap_or(Effect::Deny), arguments)
     };
     let conditions = ["channel", "principal", "tool", "mutating", "where"];
     if conditions.into_iter().all(|name| table.get(name).is_none()) {
-        table.note(format!(
-            "rule `{}` has no condition, so it matches every call",
-            rule.id
-        ));
+        table.note("this rule has no condition, so it matches every call");
     }
     if effect == Some(Effect::Deny) {
-        // Scopes on a deny rule read as "denied unless", which is not what they would do.
-        if let Some(scopes) = table.get("scopes") {
-            let help = Some(
-                "scopes say what an allow rule asks for; leave them out of a deny rule".into(),
-            );
-            scopes.report_with("a deny rule takes no scopes", help);
-        }
-        if rule.overrides_block {
-            let help =
-                Some("overrides_block lets an allow rule lift a channel's block_mutating".into());
-            table.report("a deny rule can't override a block", help);
-        }
+        refuse_lenient(table, &rule);
     }
-    Some(rule)
+    let id = id?;
+    let number = id.integer(1..=i64::MAX)?;
+    Some((id, Rule { id: number, ..rule }))
 }
 
-fn predicates(entry: &Entry<'_>) -> Vec<Predicate> {
+/// Scopes on a deny rule read as "denied unless", which is not what they would do.
+fn refuse_lenient(table: &Table<'_>, rule: &Rule) {
+    if let Some(scopes) = table.get("scopes") {
+        let help = "they say what an allow rule asks for; leave them out, or write an allow rule";
+        scopes.report_with("a deny rule takes no scopes", Some(help.into()));
+    }
+    if let (true, Some(entry)) = (rule.overrides_block, table.get("overrides_block")) {
+        let help = "it lets an allow rule lift a channel's block_mutating; leave it out";
+        entry.report_with("a deny rule overrides no block", Some(help.into()));
+    }
+}
+
+/// The tests of one `where` table; all of them must hold.
+fn argument_tests(entry: &Entry<'_>) -> Vec<ArgTest<String>> {
     let Some(table) = entry.table(&WHERE) else {
         return Vec::new();
     };
-    let field = table
+    let key = table
         .require("field")
         .and_then(|field| field.filled_text())
-        .unwrap_or_default()
-        .to_owned();
-    let mut tests = Vec::new();
-    let mut stated = 0_usize;
-    let mut test = |name: &'static str, read: &dyn Fn(&Entry<'_>) -> Option<Test>| {
-        if let Some(entry) = table.get(name) {
-            stated = stated.saturating_add(1);
-            tests.extend(read(&entry));
-        }
+        .unwrap_or_default();
+    let test = |check| ArgTest {
+        key: key.to_owned(),
+        check,
+        alternative: false,
     };
-    test("equals", &|entry| scalar(entry).map(Test::Equals));
-    test("in", &|entry| {
-        let items =
-            entry.filled_list("no value is in an empty list, so the rule would never match");
-        Some(Test::In(entry.set(&items, scalar)))
-    });
-    test("min", &|entry| entry.number().map(Test::Min));
-    test("max", &|entry| entry.number().map(Test::Max));
-    test("prefix", &|entry| {
-        entry
-            .filled_text()
-            .map(|text| Test::Prefix(text.to_owned()))
-    });
-    if stated == 0 {
-        let help = Some("add what must hold for the field: equals, in, min, max or prefix".into());
+    let (min, max) = (
+        table.get("min").and_then(|min| min.number()),
+        table.get("max").and_then(|max| max.number()),
+    );
+    let single = [
+        table
+            .get("present")
+            .and_then(|present| present.boolean())
+            .map(|present| {
+                if present {
+                    ArgCheck::Present
+                } else {
+                    ArgCheck::Absent
+                }
+            }),
+        table
+            .get("equals")
+            .and_then(|value| plain_value(&value))
+            .map(ArgCheck::Equals),
+        min.map(ArgCheck::Min),
+        max.map(ArgCheck::Max),
+        table
+            .get("prefix")
+            .and_then(|prefix| prefix.filled_text())
+            .map(|text| ArgCheck::Prefix(text.to_owned())),
+    ];
+    let mut tests: Vec<_> = single.into_iter().flatten().map(test).collect();
+    if let Some(list) = table.get("in") {
+        let items = list.filled_list("no value is in an empty list, so the rule would never match");
+        let one_of = list
+            .set(&items, plain_value)
+            .into_iter()
+            .map(ArgCheck::Equals)
+            .map(test);
+        tests.extend(one_of.enumerate().map(|(index, test)| ArgTest {
+            alternative: index > 0,
+            ..test
+        }));
+    }
+    if WHERE
+        .keys
+        .iter()
+        .all(|key| key.name == "field" || table.get(key.name).is_none())
+    {
+        let help = "add what must hold for the field: present, equals, in, min, max or prefix";
         table.report(
             format!("`{}` doesn't say what must hold", entry.path()),
-            help,
+            Some(help.into()),
         );
     }
-    if let (Some(Test::Min(min)), Some(Test::Max(max))) = (
-        tests.iter().find(|test| matches!(test, Test::Min(_))),
-        tests.iter().find(|test| matches!(test, Test::Max(_))),
-    ) && min.exceeds(*max)
+    if let (Some(min), Some(max)) = (min, max)
+        && min.cmp_value(max).is_gt()
     {
         table.report(
-            format!("min {min} is greater than max {max}, so the rule would never match"),
-            None,
+            format!("min {min} is greater than max {max}"),
+            Some("no value could be both, so the rule would never match".into()),
         );
     }
     tests
-        .into_iter()
-        .map(|test| Predicate {
-            field: field.clone(),
-            test,
-        })
-        .collect()
 }
 
-fn scalar(entry: &Entry<'_>) -> Option<Scalar> {
+fn plain_value(entry: &Entry<'_>) -> Option<ArgValue<String>> {
     match entry.value() {
-        DeValue::String(_) => entry.text().map(|text| Scalar::Text(text.to_owned())),
-        DeValue::Boolean(boolean) => Some(Scalar::Boolean(*boolean)),
-        _ => entry.number().map(Scalar::Number),
+        DeValue::String(_) => entry.text().map(|text| ArgValue::Text(text.to_owned())),
+        DeValue::Boolean(boolean) => Some(ArgValue::Bool(*boolean)),
+        _ => entry
+            .number()
+            .map(|number: Number| ArgValue::Number(number)),
     }
 }

@@ -6,6 +6,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use callgate_core::json::Number;
+
 use super::channel::{self, Channel};
 use super::confirmation::{self, Confirmation};
 use super::decode::{Entry, Key, Keys, Sink, Table};
@@ -21,7 +23,7 @@ use super::tool::{self, ToolAdjustment};
 use super::toolkit::Toolkit;
 
 /// The version of the file's format that this program reads. Another is refused, never guessed at (invariant N6).
-const VERSION: i64 = 1;
+const VERSION: u64 = 1;
 /// The directory beside the file in which the program keeps what it writes, unless the file says otherwise.
 const OWN_DIRECTORY: &str = ".callgate";
 
@@ -128,7 +130,7 @@ pub(super) static KEYS: Keys = Keys {
         Key {
             name: "rules",
             takes: "a list of tables",
-            example: "[{ id = \"no-writes\", effect = \"deny\", tool = \"fs.write\" }]",
+            example: "[{ id = 1, effect = \"deny\", tool = \"fs.write\" }]",
         },
         Key {
             name: "quotas",
@@ -363,7 +365,7 @@ fn absolute(path: &Path) -> Result<PathBuf, ConfigError> {
 fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Config> {
     let version = table.require("version")?;
     // A file of another version is not judged by the rules of this one.
-    if version.number()? != super::Number::Integer(VERSION) {
+    if version.number()? != Number::U64(VERSION) {
         version.report(format!("this program reads version {VERSION} of the file"));
         return None;
     }

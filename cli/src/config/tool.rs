@@ -100,7 +100,7 @@ pub(super) fn read(
 
 fn adjustment(name: &str, entry: &Entry<'_>) -> Option<ToolAdjustment> {
     let table = entry.table(&KEYS)?;
-    let mut fields = FieldRules::new();
+    let mut fields = FieldRules::default();
     field::read(&table, &CLAMPS, &mut fields);
     Some(ToolAdjustment {
         name: name.to_owned(),
