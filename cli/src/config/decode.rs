@@ -105,37 +105,42 @@ pub(super) struct Table<'d> {
 }
 
 impl<'d> Table<'d> {
-    /// Takes `table` for one of the kind `keys`, and reports each key that it doesn't know.
-    pub(super) fn open(
+    /// Takes `table` for one of the kind `keys`. Nothing is looked at yet.
+    pub(super) fn new(
         table: &'d DeTable<'d>,
         span: Range<usize>,
         path: String,
         keys: &'static Keys,
         sink: &'d Sink<'d>,
     ) -> Self {
-        for key in table.keys() {
-            let name = key.get_ref();
-            if keys.find(name).is_none() {
-                let place = if path.is_empty() {
-                    "here".into()
-                } else {
-                    format!("in `{path}`")
-                };
-                let message = format!("unknown key {} {place}", quoted(name));
-                let known = keys.names().collect::<Vec<_>>().join(", ");
-                let help = match nearest(name.chars(), keys.names()) {
-                    Some(near) => format!("did you mean `{near}`? The keys here are: {known}"),
-                    None => format!("the keys here are: {known}"),
-                };
-                sink.report(&key.span(), &join(&path, name), message, Some(help));
-            }
-        }
         Self {
             table,
             span,
             path,
             keys,
             sink,
+        }
+    }
+
+    /// Reports each key that is not known.
+    pub(super) fn refuse_unknown_keys(&self) {
+        for key in self.table.keys() {
+            let name = key.get_ref();
+            if self.keys.find(name).is_none() {
+                let place = if self.path.is_empty() {
+                    "here".into()
+                } else {
+                    format!("in `{}`", self.path)
+                };
+                let message = format!("unknown key {} {place}", quoted(name));
+                let known = self.keys.names().collect::<Vec<_>>().join(", ");
+                let help = match nearest(name.chars(), self.keys.names()) {
+                    Some(near) => format!("did you mean `{near}`? The keys here are: {known}"),
+                    None => format!("the keys here are: {known}"),
+                };
+                self.sink
+                    .report(&key.span(), &join(&self.path, name), message, Some(help));
+            }
         }
     }
 
@@ -483,13 +488,9 @@ impl<'d> Entry<'d> {
             self.ill_typed();
             return None;
         };
-        Some(Table::open(
-            table,
-            self.value.span(),
-            self.path.clone(),
-            keys,
-            self.sink,
-        ))
+        let table = Table::new(table, self.value.span(), self.path.clone(), keys, self.sink);
+        table.refuse_unknown_keys();
+        Some(table)
     }
 
     /// The value as a table in which the user chooses the keys, in the order of the file.

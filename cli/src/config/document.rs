@@ -5,6 +5,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue, Error};
 
 use super::decode::Sink;
+use super::problem::quoted;
 use super::source::Source;
 
 /// Parses the text. A duplicate key leaves a document that can be read on, so that the rest of its problems are found in the
@@ -70,7 +71,12 @@ fn report_duplicate(source: &Source, sink: &Sink<'_>, document: &DeTable<'_>, sp
         Some(line) => format!("it is on line {line} already: keep one of the two"),
         None => "it is there already: keep one of the two".into(),
     };
-    sink.report(span, "", format!("duplicate key `{key}`"), Some(help));
+    sink.report(
+        span,
+        "",
+        format!("duplicate key {}", quoted(key)),
+        Some(help),
+    );
 }
 
 /// Where keys called `name` start.
@@ -99,7 +105,10 @@ fn help(error: &Error, source: &Source, span: &Range<usize>) -> Option<String> {
     let line = source.line(source.locate(span.start).line);
     let help = if message.starts_with("string values must be quoted") {
         "a text stands in quotes: key = \"text\""
-    } else if message.starts_with("key with no value") && line.contains(':') {
+    } else if (message.starts_with("key with no value")
+        || message.starts_with("invalid unquoted key"))
+        && line.contains(':')
+    {
         "between a key and its value stands `=`, not `:`"
     } else if message.starts_with("key with no value") {
         "each line is `key = value`, a `[table]`, or a comment that starts with #"

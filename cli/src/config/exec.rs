@@ -315,7 +315,8 @@ fn args(table: &Table<'_>) -> Vec<String> {
         .collect()
 }
 
-/// A placeholder in the script of a shell would let the caller write the script.
+/// A placeholder in the script of a shell would let the caller write the script (invariant X1). Looks at the arguments too:
+/// `env`, `nice` and the like start the shell that they are given.
 fn check_shell(tool: &ExecTool, table: &Table<'_>) {
     const SHELLS: [&str; 11] = [
         "sh",
@@ -330,27 +331,28 @@ fn check_shell(tool: &ExecTool, table: &Table<'_>) {
         "powershell",
         "pwsh",
     ];
-    let name = Path::new(&tool.program)
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or_default();
-    if !SHELLS.contains(&name.to_ascii_lowercase().as_str()) {
-        return;
-    }
+    let is_shell = |word: &str| {
+        let name = Path::new(word)
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or_default();
+        SHELLS.iter().any(|shell| shell.eq_ignore_ascii_case(name))
+    };
     let is_script = |flag: &str| {
         let flag = flag.to_ascii_lowercase();
         (flag.starts_with('-') && (flag.ends_with('c') || flag.ends_with("command")))
             || flag == "/c"
             || flag == "/k"
     };
-    let scripts = tool
-        .args
-        .iter()
-        .zip(tool.args.iter().skip(1))
-        .filter(|(flag, _)| is_script(flag));
-    if scripts.into_iter().any(|(_, script)| script.contains('{')) {
+    let mut words = std::iter::once(&tool.program)
+        .chain(&tool.args)
+        .map(String::as_str);
+    let in_script = words.by_ref().any(is_shell)
+        && words.by_ref().any(is_script)
+        && words.next().is_some_and(|script| script.contains('{'));
+    if in_script {
         table.report(
-            format!("the script that {} runs has a placeholder, so a caller could write commands", quoted(&tool.program)),
+            "the script for the shell has a placeholder, so a caller could write commands",
             Some("name the program itself; a script gets its values as \"$1\", \"$2\" from arguments after it".into()),
         );
     }

@@ -52,11 +52,13 @@ impl Names {
         let known = self.channels.contains(name);
         if !known {
             let near = nearest(name.chars(), self.channels.iter().map(String::as_str));
-            let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-            let message = format!("no channel {} is built in or stated here", quoted(name));
+            let near = near.map_or_else(
+                || format!("the channels here are: {}", listed(&self.channels)),
+                |near| format!("did you mean \"{near}\"?"),
+            );
             report(
-                message,
-                format!("{near}A new channel is stated as [channels.{name}]"),
+                format!("no channel {} is built in or stated here", quoted(name)),
+                format!("{near}; a new one is stated as [channels.NAME]"),
             );
         }
         known
@@ -114,17 +116,22 @@ impl Names {
 
     fn suggest_tool(&self, name: &str) -> Option<String> {
         let near = nearest(name.chars(), self.tools.iter().map(String::as_str));
-        let known = || {
-            self.tools
-                .iter()
-                .take(20)
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
         Some(near.map_or_else(
-            || format!("the tools here are: {}", known()),
+            || format!("the tools here are: {}", listed(&self.tools)),
             |near| format!("did you mean \"{near}\"?"),
         ))
     }
+}
+
+/// The first of these names.
+fn listed(names: &BTreeSet<String>) -> String {
+    const SHOWN: usize = 20;
+    let more = if names.len() > SHOWN { ", ..." } else { "" };
+    names
+        .iter()
+        .take(SHOWN)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
+        + more
 }

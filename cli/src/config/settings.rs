@@ -271,7 +271,7 @@ impl Config {
         let sink = Sink::new(&source);
         let config = document::parse(&source, &sink).and_then(|document| {
             read(
-                &Table::open(&document, 0..0, String::new(), &KEYS, &sink),
+                &Table::new(&document, 0..0, String::new(), &KEYS, &sink),
                 dir,
                 check_root,
             )
@@ -363,12 +363,15 @@ fn absolute(path: &Path) -> Result<PathBuf, ConfigError> {
 }
 
 fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Config> {
-    let version = table.require("version")?;
     // A file of another version is not judged by the rules of this one.
-    if version.number()? != Number::U64(VERSION) {
+    if let Some(version) = table.require("version")
+        && let Some(number) = version.number()
+        && number != Number::U64(VERSION)
+    {
         version.report(format!("this program reads version {VERSION} of the file"));
         return None;
     }
+    table.refuse_unknown_keys();
     let default = Config::default_for(dir);
     let channels = table
         .get("channels")
