@@ -1,5 +1,6 @@
 //! Which file is read, and what is refused of files as such.
 #![cfg(unix)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
 use std::ffi::OsStr;
 use std::fs;
@@ -35,10 +36,7 @@ fn the_nearest_file_above_counts() {
     assert_eq!(config.root, top.path().join("a"));
     assert_eq!(config.dir, top.path());
     let config = Config::discover(&top.path().join("a/b/c"), None, None).unwrap();
-    assert_eq!(
-        (config.toolkits.len(), config.root),
-        (0, top.path().join("a/b"))
-    );
+    assert_eq!((config.toolkits.len(), config.root), (0, top.path().join("a/b")));
 }
 
 #[test]
@@ -55,25 +53,13 @@ fn without_a_file_the_defaults_hold_for_the_directory() {
 fn a_named_file_counts_before_the_variable_and_that_before_the_search() {
     let top = dir();
     for name in ["named.toml", "variable.toml", "callgate.toml"] {
-        write(
-            &top.path().join(name),
-            &format!("[audit]\nfile = \"{name}.jsonl\""),
-        );
+        write(&top.path().join(name), &format!("[audit]\nfile = \"{name}.jsonl\""));
     }
     let audit = |named: Option<&Path>, variable: Option<&Path>| {
         let config = Config::discover(top.path(), named, variable.map(Path::as_os_str)).unwrap();
-        config
-            .audit_file
-            .file_name()
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .to_owned()
+        config.audit_file.file_name().unwrap().to_str().unwrap().to_owned()
     };
-    let (named, variable) = (
-        top.path().join("named.toml"),
-        top.path().join("variable.toml"),
-    );
+    let (named, variable) = (top.path().join("named.toml"), top.path().join("variable.toml"));
     assert_eq!(audit(Some(&named), Some(&variable)), "named.toml.jsonl");
     assert_eq!(audit(None, Some(&variable)), "variable.toml.jsonl");
     assert_eq!(audit(None, None), "callgate.toml.jsonl");
@@ -84,19 +70,10 @@ fn a_named_file_counts_before_the_variable_and_that_before_the_search() {
 fn f7_a_named_file_that_is_missing_is_refused() {
     let top = dir();
     let missing = top.path().join("nowhere.toml");
-    let text = refused(
-        Config::discover(top.path(), Some(&missing), None),
-        "can't be read: No such file",
-    );
+    let text = refused(Config::discover(top.path(), Some(&missing), None), "can't be read: No such file");
     assert!(text.contains("callgate init"), "{text}");
-    refused(
-        Config::discover(top.path(), None, Some(missing.as_os_str())),
-        "No such file",
-    );
-    refused(
-        Config::discover(top.path(), None, Some(OsStr::new(""))),
-        "is set and empty",
-    );
+    refused(Config::discover(top.path(), None, Some(missing.as_os_str())), "No such file");
+    refused(Config::discover(top.path(), None, Some(OsStr::new(""))), "is set and empty");
 }
 
 /// F7: whatever has the name is the configuration, also where it can't be read.
@@ -119,14 +96,7 @@ fn f7_what_stands_in_the_place_of_the_file_is_refused() {
     fs::remove_file(&file).unwrap();
 
     // A FIFO without a writer would make the program wait for ever.
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &file,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RWXU,
-        0,
-    )
-    .unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     refused(discover(), "is not a regular file");
     fs::remove_file(&file).unwrap();
 
@@ -139,11 +109,7 @@ fn a_link_to_a_file_is_followed_and_paths_start_at_the_link() {
     let top = dir();
     write(&top.path().join("shared/team.toml"), "");
     fs::create_dir(top.path().join("project")).unwrap();
-    symlink(
-        "../shared/team.toml",
-        top.path().join("project/callgate.toml"),
-    )
-    .unwrap();
+    symlink("../shared/team.toml", top.path().join("project/callgate.toml")).unwrap();
     let config = Config::discover(&top.path().join("project"), None, None).unwrap();
     assert_eq!(config.root, top.path().join("project"));
 }
@@ -170,13 +136,7 @@ fn p6_a_found_file_of_somebody_else_is_refused_and_a_named_one_is_not() {
     let file = top.path().join("callgate.toml");
     write(&file, "");
     std::os::unix::fs::chown(&file, Some(4711), None).unwrap();
-    assert!(
-        refused(
-            Config::discover(top.path(), None, None),
-            "belongs to somebody else"
-        )
-        .contains("--config FILE")
-    );
+    assert!(refused(Config::discover(top.path(), None, None), "belongs to somebody else").contains("--config FILE"));
     assert!(Config::discover(top.path(), Some(&file), None).is_ok());
 }
 
@@ -197,10 +157,7 @@ fn bytes_that_are_not_utf8_are_refused_at_their_place() {
     let top = dir();
     let file = top.path().join("callgate.toml");
     fs::write(&file, b"version = 1\nroot = \"\xff\"\n").unwrap();
-    refused(
-        Config::load(&file),
-        "callgate.toml:2:9: this byte is not UTF-8",
-    );
+    refused(Config::load(&file), "callgate.toml:2:9: this byte is not UTF-8");
 }
 
 #[test]
@@ -209,10 +166,7 @@ fn f7_the_root_must_be_a_directory() {
     let file = top.path().join("callgate.toml");
     write(&file, "root = \"nowhere\"\n[quotas]\nlimit = 0");
     let text = refused(Config::load(&file), "callgate.toml:2:8: the root");
-    assert!(
-        text.contains("can't be used: No such file") && text.contains("2 problems"),
-        "{text}"
-    );
+    assert!(text.contains("can't be used: No such file") && text.contains("2 problems"), "{text}");
     write(&file, "root = \"callgate.toml\"");
     refused(Config::load(&file), "is not a directory");
 }

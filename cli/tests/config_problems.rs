@@ -15,19 +15,13 @@ fn parse(text: &str) -> Result<Config, ConfigError> {
 fn each_fault_is_found_at_its_place_with_what_would_be_right() {
     let mut failed = String::new();
     let mut cases = 0;
-    for case in include_str!("config_problems.txt")
-        .split("\n\n")
-        .filter(|case| case.contains("\n=> "))
-    {
+    for case in include_str!("config_problems.txt").split("\n\n").filter(|case| case.contains("\n=> ")) {
         cases += 1;
         let (text, expected) = case.split_once("\n=> ").unwrap();
         let expected: Vec<_> = expected.trim_end().split("\n=> ").collect();
-        let error = match parse(&format!("version = 1\n{text}\n")) {
-            Ok(_) => {
-                writeln!(failed, "{text}\nis accepted\n").unwrap();
-                continue;
-            }
-            Err(error) => error,
+        let Err(error) = parse(&format!("version = 1\n{text}\n")) else {
+            writeln!(failed, "{text}\nis accepted\n").unwrap();
+            continue;
         };
         let found = error.problems();
         let as_expected = |(found, expected): (&callgate::config::Problem, &&str)| {
@@ -36,19 +30,10 @@ fn each_fault_is_found_at_its_place_with_what_would_be_right() {
             let location = found.location.unwrap();
             place == format!("{}:{}", location.line - 1, location.column)
                 && found.message.contains(message)
-                && found
-                    .help
-                    .as_deref()
-                    .unwrap_or_default()
-                    .contains(help.trim())
+                && found.help.as_deref().unwrap_or_default().contains(help.trim())
         };
         if found.len() != expected.len() || !found.iter().zip(&expected).all(as_expected) {
-            writeln!(
-                failed,
-                "{text}\nshould give\n{}\nand gives\n{error}\n",
-                expected.join("\n")
-            )
-            .unwrap();
+            writeln!(failed, "{text}\nshould give\n{}\nand gives\n{error}\n", expected.join("\n")).unwrap();
         }
     }
     assert!(failed.is_empty(), "{failed}");
@@ -65,13 +50,7 @@ fn f7_the_version_is_stated_and_is_one_that_is_known() {
         ("version = 1.0", "this program reads version 1"),
     ] {
         let error = parse(text).expect_err(text);
-        assert!(
-            error
-                .problems()
-                .iter()
-                .any(|problem| problem.message.contains(message)),
-            "{text}: {error}"
-        );
+        assert!(error.problems().iter().any(|problem| problem.message.contains(message)), "{text}: {error}");
     }
 }
 
@@ -84,14 +63,8 @@ fn n6_a_file_of_another_version_is_not_judged() {
 
 #[test]
 fn a_builtin_channel_can_be_replaced_in_so_many_words() {
-    assert!(
-        parse("version = 1\n[channels.telegram]\nrequire_confirmation_for_mutating = false")
-            .is_ok()
-    );
-    assert!(
-        parse("version = 1\n[channels.mcp]").is_ok(),
-        "a channel asks for a principal unless it says otherwise"
-    );
+    assert!(parse("version = 1\n[channels.telegram]\nrequire_confirmation_for_mutating = false").is_ok());
+    assert!(parse("version = 1\n[channels.mcp]").is_ok(), "a channel asks for a principal unless it says otherwise");
 }
 
 /// X1: values may reach a script as its arguments.
@@ -108,67 +81,31 @@ fn x1_a_script_gets_its_values_as_arguments() {
 /// F5: reaching a bound refuses.
 #[test]
 fn f5_lists_texts_and_depth_are_bounded() {
-    let rule = |id: usize| {
-        format!(
-            "[[rules]]\nid = {}\neffect = \"deny\"\nmutating = true\n",
-            id + 1
-        )
-    };
+    let rule = |id: usize| format!("[[rules]]\nid = {}\neffect = \"deny\"\nmutating = true\n", id + 1);
     let rules = |count| format!("version = 1\n{}", (0..count).map(rule).collect::<String>());
     assert!(parse(&rules(1000)).is_ok());
-    assert!(
-        parse(&rules(1001))
-            .unwrap_err()
-            .to_string()
-            .contains("more than 1000 entries")
-    );
+    assert!(parse(&rules(1001)).unwrap_err().to_string().contains("more than 1000 entries"));
 
     let root = |length| parse(&format!("version = 1\nroot = \"{}\"", "x".repeat(length)));
     assert!(root(4096).is_ok());
-    assert!(
-        root(4097)
-            .unwrap_err()
-            .to_string()
-            .contains("longer than 4096 bytes")
-    );
+    assert!(root(4097).unwrap_err().to_string().contains("longer than 4096 bytes"));
 
-    let depth = |depth| {
-        format!(
-            "version = 1\nroot = {}1{}",
-            "[".repeat(depth),
-            "]".repeat(depth)
-        )
-    };
+    let depth = |depth| format!("version = 1\nroot = {}1{}", "[".repeat(depth), "]".repeat(depth));
     assert!(parse(&depth(50_000)).is_err());
     let schema = |depth| {
         let exec = "[[exec]]\nname = \"x\"\ndescription = \"d\"\nprogram = \"p\"\nschema = { type = \"object\", not = ";
-        parse(&format!(
-            "version = 1\n{exec}{}1{} }}",
-            "[".repeat(depth),
-            "]".repeat(depth)
-        ))
+        parse(&format!("version = 1\n{exec}{}1{} }}", "[".repeat(depth), "]".repeat(depth)))
     };
     assert!(schema(30).is_ok());
-    assert!(
-        schema(31)
-            .unwrap_err()
-            .to_string()
-            .contains("nests deeper than 32")
-    );
+    assert!(schema(31).unwrap_err().to_string().contains("nests deeper than 32"));
 }
 
 #[test]
 fn f5_more_problems_than_anybody_reads_are_counted() {
-    let keys: String = (0..500)
-        .map(|number| format!("key{number} = 1\n"))
-        .collect();
+    let keys: String = (0..500).map(|number| format!("key{number} = 1\n")).collect();
     let error = parse(&format!("version = 1\n{keys}")).unwrap_err();
     assert_eq!(error.problems().len(), 500);
-    assert!(
-        error
-            .to_string()
-            .ends_with("500 problems, the first 50 shown")
-    );
+    assert!(error.to_string().ends_with("500 problems, the first 50 shown"));
 }
 
 proptest! {

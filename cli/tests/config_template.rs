@@ -44,49 +44,21 @@ fn the_template_as_it_is_gives_the_defaults() {
 fn each_example_of_the_template_can_be_put_to_use() {
     let text = uncommented();
     let config = parse(&text).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(
-        (config.channels.len(), config.rules.len(), config.exec.len()),
-        (1, 2, 3)
-    );
+    assert_eq!((config.channels.len(), config.rules.len(), config.exec.len()), (1, 2, 3));
     assert_eq!(config.tools.len(), 3);
-    assert!(
-        config.quotas.channels.len() == 1
-            && config.quotas.principals.len() == 1
-            && config.quotas.tools.len() == 1
-    );
-    assert!(
-        text.lines()
-            .all(|line| !line.starts_with('#') || line == "#" || line.starts_with("# ")),
-        "{text}"
-    );
+    assert!(config.quotas.channels.len() == 1 && config.quotas.principals.len() == 1 && config.quotas.tools.len() == 1);
+    assert!(text.lines().all(|line| !line.starts_with('#') || line == "#" || line.starts_with("# ")), "{text}");
 }
 
 #[test]
 fn the_template_shows_every_key() {
     let text = uncommented();
-    let tables = [
-        "state",
-        "audit",
-        "redaction",
-        "channels",
-        "rules",
-        "quotas",
-        "confirmation",
-        "tools",
-        "exec",
-    ];
+    let tables = ["state", "audit", "redaction", "channels", "rules", "quotas", "confirmation", "tools", "exec"];
     for keys in known_keys() {
         for key in keys.keys {
             // Only whether the word is there as a key; that it is in its place is shown by parsing.
-            let shown = text
-                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                .any(|word| word == key.name);
-            assert!(
-                shown || tables.contains(&key.name),
-                "{} of `{}`",
-                key.name,
-                keys.table
-            );
+            let shown = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == key.name);
+            assert!(shown || tables.contains(&key.name), "{} of `{}`", key.name, keys.table);
         }
     }
 }
@@ -97,14 +69,7 @@ fn documented() -> Vec<(String, String, String)> {
     let mut rows = Vec::new();
     for line in REFERENCE.lines() {
         if let Some(heading) = line.strip_prefix("### ") {
-            table = Some(
-                if heading == "Top level" {
-                    ""
-                } else {
-                    heading.trim_matches('`')
-                }
-                .to_owned(),
-            );
+            table = Some(if heading == "Top level" { "" } else { heading.trim_matches('`') }.to_owned());
         } else if line.starts_with("## ") {
             table = None;
         }
@@ -120,36 +85,23 @@ fn documented() -> Vec<(String, String, String)> {
 
 #[test]
 fn the_reference_has_each_key_that_is_read_and_no_other() {
-    let written: BTreeSet<_> = documented()
-        .into_iter()
-        .map(|(table, key, _)| (table, key))
-        .collect();
+    let written: BTreeSet<_> = documented().into_iter().map(|(table, key, _)| (table, key)).collect();
     let read: BTreeSet<_> = known_keys()
         .into_iter()
-        .flat_map(|keys| {
-            keys.keys
-                .iter()
-                .map(|key| (keys.table.to_owned(), key.name.to_owned()))
-        })
+        .flat_map(|keys| keys.keys.iter().map(|key| (keys.table.to_owned(), key.name.to_owned())))
         .collect();
-    let only = |these: &BTreeSet<_>, those: &BTreeSet<_>| {
-        these.difference(those).cloned().collect::<Vec<_>>()
-    };
+    let only = |these: &BTreeSet<_>, those: &BTreeSet<_>| these.difference(those).cloned().collect::<Vec<_>>();
     assert_eq!(only(&read, &written), [], "read and not in the reference");
     assert_eq!(only(&written, &read), [], "in the reference and not read");
 }
 
 #[test]
 fn the_reference_gives_the_defaults_of_the_template() {
-    let written: BTreeMap<_, _> = documented()
-        .into_iter()
-        .map(|(table, key, default)| ((table, key), default))
-        .collect();
+    let written: BTreeMap<_, _> =
+        documented().into_iter().map(|(table, key, default)| ((table, key), default)).collect();
     let mut compared = 0;
     for (table, key, value) in entries(TEMPLATE) {
-        let default = written
-            .get(&(table.clone(), key.to_owned()))
-            .unwrap_or_else(|| panic!("{table} {key}"));
+        let default = written.get(&(table.clone(), key.to_owned())).unwrap_or_else(|| panic!("{table} {key}"));
         if default != "required" && default != "the limit" {
             assert_eq!(*default, format!("`{value}`"), "{table} {key}");
             compared += 1;
@@ -181,7 +133,10 @@ fn each_example_of_a_message_is_accepted() {
         ("redaction", ("[redaction]", &[])),
         ("channels.NAME", ("[channels.bot]", &[])),
         ("rules", ("[[rules]]", &["id = 9", "effect = \"allow\""])),
-        ("rules.where", ("[[rules]]\nid = 9\neffect = \"deny\"\n[[rules.where]]", &["field = \"f\"", "present = true"])),
+        (
+            "rules.where",
+            ("[[rules]]\nid = 9\neffect = \"deny\"\n[[rules.where]]", &["field = \"f\"", "present = true"]),
+        ),
         ("quotas", ("[quotas]", &[])),
         ("quotas.attempts", ("[quotas.attempts]", &[])),
         ("quotas.channels.NAME", ("[quotas.channels.web]", &[])),
@@ -199,15 +154,9 @@ fn each_example_of_a_message_is_accepted() {
     ]
     .into();
     for keys in known_keys() {
-        let (head, needed) = tables
-            .get(keys.table)
-            .unwrap_or_else(|| panic!("no table `{}`", keys.table));
+        let (head, needed) = tables.get(keys.table).unwrap_or_else(|| panic!("no table `{}`", keys.table));
         for key in keys.keys {
-            let mut text = String::from(if keys.table.is_empty() {
-                ""
-            } else {
-                "version = 1\n"
-            });
+            let mut text = String::from(if keys.table.is_empty() { "" } else { "version = 1\n" });
             text.push_str(head);
             for entry in *needed {
                 if !entry.starts_with(&format!("{} ", key.name)) {
@@ -221,16 +170,12 @@ fn each_example_of_a_message_is_accepted() {
                 ("exec.parameters.NAME", "type") => "",
                 ("exec.parameters.NAME", "min" | "max") => "\ntype = \"integer\"",
                 ("exec.parameters.NAME", "clamp") => "\ntype = \"integer\"\nmin = 1",
-                ("exec.parameters.NAME", "items" | "min_items" | "max_items") => {
-                    "\ntype = \"array\""
-                }
+                ("exec.parameters.NAME", "items" | "min_items" | "max_items") => "\ntype = \"array\"",
                 ("exec.parameters.NAME", _) => "\ntype = \"string\"",
                 _ => "",
             });
             text.push_str(&format!("\n{} = {}\n", key.name, key.example));
-            parse(&text).unwrap_or_else(|error| {
-                panic!("`{}` of `{}`:\n{text}\n{error}", key.name, keys.table)
-            });
+            parse(&text).unwrap_or_else(|error| panic!("`{}` of `{}`:\n{text}\n{error}", key.name, keys.table));
         }
     }
 }
@@ -246,43 +191,18 @@ fn o1_v16_no_single_entry_can_be_wrong_and_pass() {
         parse(&lines.join("\n"))
     };
     let mut tried = 0;
-    for (index, line) in lines
-        .iter()
-        .enumerate()
-        .filter(|(_, line)| !line.starts_with('#'))
-    {
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| !line.starts_with('#')) {
         let Some((key, value)) = line.split_once(" = ").filter(|_| !line.starts_with('[')) else {
             continue;
         };
-        let place = |error: &ConfigError| {
-            error
-                .problems()
-                .iter()
-                .any(|p| p.location.is_some_and(|l| l.line >= index + 1))
-        };
+        let place =
+            |error: &ConfigError| error.problems().iter().any(|p| p.location.is_some_and(|l| l.line >= index + 1));
         let twice = with(index, &format!("{line}\n{line}")).unwrap_err();
-        assert!(
-            twice
-                .to_string()
-                .contains(&format!("duplicate key `{key}`")),
-            "{twice}"
-        );
+        assert!(twice.to_string().contains(&format!("duplicate key `{key}`")), "{twice}");
         let renamed = with(index, &format!("{key}_x = {value}")).unwrap_err();
-        assert!(
-            renamed
-                .to_string()
-                .contains(&format!("unknown key `{key}_x`")),
-            "{renamed}"
-        );
+        assert!(renamed.to_string().contains(&format!("unknown key `{key}_x`")), "{renamed}");
         // Nothing in a configuration is a date, and no number may be beyond all numbers.
-        for wrong in [
-            "1979-05-27",
-            "inf",
-            "nan",
-            "[1979-05-27]",
-            "{ a = 1979-05-27 }",
-            "\"\\u0000\"",
-        ] {
+        for wrong in ["1979-05-27", "inf", "nan", "[1979-05-27]", "{ a = 1979-05-27 }", "\"\\u0000\""] {
             let error = with(index, &format!("{key} = {wrong}")).unwrap_err();
             assert!(place(&error), "{key} = {wrong}: {error}");
         }

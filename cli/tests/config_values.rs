@@ -1,4 +1,5 @@
 //! What a configuration says arrives where the gate takes it.
+#![expect(clippy::panic, reason = "helpers of tests")]
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,9 +20,7 @@ fn parse(body: &str) -> Config {
 
 #[test]
 fn paths_start_at_the_file() {
-    let config = parse(
-        "root = \"../notes\"\n[state]\nfile = \"/var/s.json\"\n[audit]\nfile = \"./log/a.jsonl\"",
-    );
+    let config = parse("root = \"../notes\"\n[state]\nfile = \"/var/s.json\"\n[audit]\nfile = \"./log/a.jsonl\"");
     assert_eq!(config.root, Path::new("etc/../notes"));
     assert_eq!(config.state_file, Path::new("/var/s.json"));
     assert_eq!(config.audit_file, Path::new("etc/log/a.jsonl"));
@@ -32,13 +31,7 @@ fn paths_start_at_the_file() {
 fn without_an_entry_the_defaults_hold() {
     let config = parse("");
     let defaults = Config::default_for(Path::new("etc"));
-    assert_eq!(
-        Config {
-            origin: defaults.origin.clone(),
-            ..config
-        },
-        defaults
-    );
+    assert_eq!(Config { origin: defaults.origin.clone(), ..config }, defaults);
     assert_eq!(defaults.toolkits, [Toolkit::Time, Toolkit::Fs]);
     assert_eq!(defaults.state_file, Path::new("etc/.callgate/state.json"));
     assert!(parse("toolkits = []").toolkits.is_empty());
@@ -49,19 +42,11 @@ fn without_an_entry_the_defaults_hold() {
 fn p6_the_gate_says_which_files_are_its_own() {
     let config = parse("[state]\nfile = \"/var/s.json\"\n[audit]\nfile = \"a.jsonl\"");
     let own = config.protected_paths();
-    for path in [
-        "/var/s.json",
-        "etc/a.jsonl",
-        "etc/callgate.toml",
-        "etc/.callgate",
-    ] {
+    for path in ["/var/s.json", "etc/a.jsonl", "etc/callgate.toml", "etc/.callgate"] {
         assert!(own.contains(&PathBuf::from(path)), "{path}: {own:?}");
     }
     let defaults = Config::default_for(Path::new("/srv")).protected_paths();
-    assert!(
-        defaults.contains(&PathBuf::from("/srv/callgate.toml")),
-        "it must not be brought into being"
-    );
+    assert!(defaults.contains(&PathBuf::from("/srv/callgate.toml")), "it must not be brought into being");
 }
 
 #[test]
@@ -78,35 +63,15 @@ block_mutating = true
 require_rule = true
 ",
     );
-    let policies: Vec<ChannelPolicy<'_>> = config
-        .channels
-        .values()
-        .map(callgate::config::Channel::policy)
-        .collect();
+    let policies: Vec<ChannelPolicy<'_>> = config.channels.values().map(callgate::config::Channel::policy).collect();
     let table = ChannelTable::over_defaults(&policies);
     table.check().unwrap();
-    let telegram = ChannelPolicy::new("telegram")
-        .without_auth()
-        .confirming_mutating()
-        .requiring_consent();
-    assert_eq!(
-        table.get("telegram").policy,
-        telegram.confirmed_by_approver()
-    );
-    assert_eq!(
-        table.get("bot").policy,
-        ChannelPolicy::new("bot")
-            .blocking_mutating()
-            .requiring_rule()
-    );
-    assert!(
-        config.channels["telegram"].replaces_builtin && !config.channels["bot"].replaces_builtin
-    );
+    let telegram = ChannelPolicy::new("telegram").without_auth().confirming_mutating().requiring_consent();
+    assert_eq!(table.get("telegram").policy, telegram.confirmed_by_approver());
+    assert_eq!(table.get("bot").policy, ChannelPolicy::new("bot").blocking_mutating().requiring_rule());
+    assert!(config.channels["telegram"].replaces_builtin && !config.channels["bot"].replaces_builtin);
     assert_eq!(config.channels["bot"].location.line, 7);
-    assert_eq!(
-        config.channels["telegram"].policy().confirm_by,
-        By::Approver
-    );
+    assert_eq!(config.channels["telegram"].policy().confirm_by, By::Approver);
 }
 
 /// F2: an empty table opens nothing.
@@ -145,22 +110,13 @@ overrides_block = true
 "#,
     );
     RuleSet::new(&config.rules).check().unwrap();
-    let [deny, allow] = &config.rules[..] else {
-        panic!("{:?}", config.rules)
-    };
-    assert_eq!(
-        (deny.id, deny.effect, deny.mutating),
-        (7, Effect::Deny, Some(true))
-    );
+    let [deny, allow] = &config.rules[..] else { panic!("{:?}", config.rules) };
+    assert_eq!((deny.id, deny.effect, deny.mutating), (7, Effect::Deny, Some(true)));
     assert_eq!(deny.channel.as_deref(), Some("web"));
     assert_eq!(deny.principal.as_deref(), Some("alice b"));
     assert_eq!(deny.tool.as_deref(), Some("fs.*"));
     assert_eq!(deny.description.as_deref(), Some("no"));
-    let tests: Vec<_> = deny
-        .arguments
-        .iter()
-        .map(|test| (test.key.as_str(), test.alternative))
-        .collect();
+    let tests: Vec<_> = deny.arguments.iter().map(|test| (test.key.as_str(), test.alternative)).collect();
     let expected = [
         ("mode", false),
         ("mode", true),
@@ -198,14 +154,8 @@ tools.\"fs.write\" = { burst = 5 }
     assert_eq!(quotas.channels["web"], quota(20, 120_000, 20));
     assert_eq!(quotas.principals["alice b"], quota(200, 3_600_000, 50));
     assert_eq!(quotas.tools["fs.write"], quota(200, 120_000, 5));
-    assert_eq!(
-        quotas.quota_for("web", Some("alice b"), "fs.write"),
-        quota(200, 3_600_000, 50)
-    );
-    assert_eq!(
-        quotas.quota_for("cli", Some("bob"), "fs.read"),
-        quotas.default
-    );
+    assert_eq!(quotas.quota_for("web", Some("alice b"), "fs.write"), quota(200, 3_600_000, 50));
+    assert_eq!(quotas.quota_for("cli", Some("bob"), "fs.read"), quotas.default);
 }
 
 /// R3: a lower quota for calls does not lower, or raise, the budget of attempts.
@@ -242,34 +192,14 @@ disabled = true
     );
     let search = &config.tools["fs.search"];
     assert_eq!(search.scopes, ["r", "s"]);
-    assert_eq!(
-        search.confirm.as_ref().map(Confirm::by),
-        Some(ConfirmBy::Approver { scope: "approve" })
-    );
-    assert_eq!(
-        (search.timeout, search.cost),
-        (Some(Duration::from_millis(500)), Some(9))
-    );
+    assert_eq!(search.confirm.as_ref().map(Confirm::by), Some(ConfirmBy::Approver { scope: "approve" }));
+    assert_eq!((search.timeout, search.cost), (Some(Duration::from_millis(500)), Some(9)));
     assert!(!search.disabled && config.tools["time.now"].disabled);
     let rules: Vec<_> = search.fields.iter().collect();
     fields::check(&rules).unwrap();
-    let clamp = |path: &str| {
-        rules
-            .iter()
-            .find(|rule| rule.path == path)
-            .map(|rule| (rule.clamp, rule.secret))
-    };
+    let clamp = |path: &str| rules.iter().find(|rule| rule.path == path).map(|rule| (rule.clamp, rule.secret));
     assert_eq!(clamp("/max"), Some((Some(Clamp::range(1, 100)), true)));
-    assert_eq!(
-        clamp("/a/*/b"),
-        Some((
-            Some(Clamp {
-                max: Some(Bound::Float(0.5)),
-                ..Clamp::default()
-            }),
-            false
-        ))
-    );
+    assert_eq!(clamp("/a/*/b"), Some((Some(Clamp { max: Some(Bound::Float(0.5)), ..Clamp::default() }), false)));
     assert_eq!(clamp("/x~1y"), Some((Some(Clamp::max_length(7)), false)));
     assert_eq!(clamp("/pattern"), Some((None, true)));
 }
@@ -316,16 +246,9 @@ h = { type = "string", max_length = 20, clamp = true }
         },
     });
     assert_eq!(tool.schema, expected);
-    let rules: Vec<_> = tool
-        .fields
-        .iter()
-        .map(|rule| (rule.path, rule.clamp, rule.secret))
-        .collect();
-    let expected = [
-        ("/b", Some(Clamp::range(1, 50)), false),
-        ("/e", None, true),
-        ("/h", Some(Clamp::max_length(20)), false),
-    ];
+    let rules: Vec<_> = tool.fields.iter().map(|rule| (rule.path, rule.clamp, rule.secret)).collect();
+    let expected =
+        [("/b", Some(Clamp::range(1, 50)), false), ("/e", None, true), ("/h", Some(Clamp::max_length(20)), false)];
     assert_eq!(rules, expected);
 }
 
@@ -376,32 +299,15 @@ cwd = "a/b"
 output = "lines"
 "#,
     );
-    let [bare, full] = &config.exec[..] else {
-        panic!("{:?}", config.exec)
-    };
+    let [bare, full] = &config.exec[..] else { panic!("{:?}", config.exec) };
     assert!(bare.mutating && !bare.idempotent && bare.env.is_empty() && bare.scopes.is_empty());
     assert_eq!(bare.confirm, Confirm::Caller);
-    assert_eq!(
-        bare.schema,
-        json!({ "type": "object", "properties": {}, "additionalProperties": false })
-    );
-    assert_eq!(
-        (bare.timeout, bare.max_output),
-        (Duration::from_secs(30), 65_536)
-    );
-    assert_eq!(
-        (&bare.cwd, &bare.stdin, bare.output),
-        (&None, &None, OutputKind::Text)
-    );
+    assert_eq!(bare.schema, json!({ "type": "object", "properties": {}, "additionalProperties": false }));
+    assert_eq!((bare.timeout, bare.max_output), (Duration::from_secs(30), 65_536));
+    assert_eq!((&bare.cwd, &bare.stdin, bare.output), (&None, &None, OutputKind::Text));
     assert_eq!(full.confirm, Confirm::Nobody);
-    assert_eq!(
-        (full.timeout, full.max_output),
-        (Duration::from_secs(5), 1024)
-    );
-    assert_eq!(
-        (full.cwd.as_deref(), full.output),
-        (Some(Path::new("a/b")), OutputKind::Lines)
-    );
+    assert_eq!((full.timeout, full.max_output), (Duration::from_secs(5), 1024));
+    assert_eq!((full.cwd.as_deref(), full.output), (Some(Path::new("a/b")), OutputKind::Lines));
 }
 
 #[test]
@@ -435,10 +341,7 @@ confirm = \"nobody\"
         assert!(note.starts_with(start), "{note}");
     }
     let said = check(&config);
-    assert!(
-        said.starts_with("etc/callgate.toml: ok\n") && said.contains(expected[0]),
-        "{said}"
-    );
+    assert!(said.starts_with("etc/callgate.toml: ok\n") && said.contains(expected[0]), "{said}");
     assert!(parse("").notes.is_empty());
 }
 
@@ -446,11 +349,7 @@ confirm = \"nobody\"
 #[test]
 fn later_faults_have_a_place_too() {
     let config = parse("[[exec]]\nname = \"x\"\ndescription = \"d\"\nprogram = \"p\"");
-    let error = config.refuse(
-        config.exec[0].location,
-        "the program `p` is not in PATH",
-        Some("install it".into()),
-    );
+    let error = config.refuse(config.exec[0].location, "the program `p` is not in PATH", Some("install it".into()));
     assert_eq!(
         error.to_string(),
         "etc/callgate.toml:2:1: the program `p` is not in PATH\n  |\n2 | [[exec]]\n  | ^^^^^^^^\n  = install it"
@@ -460,11 +359,7 @@ fn later_faults_have_a_place_too() {
 /// The names that rules and adjustments may use are those of the tools that there are.
 #[test]
 fn every_builtin_tool_is_known_by_name() {
-    let known: Vec<_> = Toolkit::ALL
-        .into_iter()
-        .flat_map(Toolkit::tools)
-        .copied()
-        .collect();
+    let known: Vec<_> = Toolkit::ALL.into_iter().flat_map(Toolkit::tools).copied().collect();
     for tool in callgate::toolkit::definitions() {
         assert!(known.contains(&tool.name.as_str()), "{}", tool.name);
     }

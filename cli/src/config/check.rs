@@ -10,23 +10,11 @@ use super::settings::{Config, Origin};
 #[must_use]
 pub fn check(config: &Config) -> String {
     let mut text = match &config.origin {
-        Origin::Defaults => format!(
-            "no callgate.toml; the defaults hold in {}\n",
-            shown_path(&config.dir)
-        ),
+        Origin::Defaults => format!("no callgate.toml; the defaults hold in {}\n", shown_path(&config.dir)),
         Origin::File(source) => format!("{}: ok\n", shown_path(source.file())),
     };
-    let toolkits = config
-        .toolkits
-        .iter()
-        .map(|toolkit| toolkit.as_str())
-        .collect::<Vec<_>>()
-        .join(", ");
-    let toolkits = if toolkits.is_empty() {
-        "none"
-    } else {
-        &toolkits
-    };
+    let toolkits = config.toolkits.iter().map(|toolkit| toolkit.as_str()).collect::<Vec<_>>().join(", ");
+    let toolkits = if toolkits.is_empty() { "none" } else { &toolkits };
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
         let _ = writeln!(text, "  {name:<10} {value}"); // a string takes everything
     };

@@ -21,32 +21,16 @@ pub struct Confirmation {
 
 impl Default for Confirmation {
     fn default() -> Self {
-        Self {
-            ttl: Duration::from_secs(60),
-            max_pending: 1000,
-            accept_reserved_argument: false,
-        }
+        Self { ttl: Duration::from_secs(60), max_pending: 1000, accept_reserved_argument: false }
     }
 }
 
 pub(super) static KEYS: Keys = Keys {
     table: "confirmation",
     keys: &[
-        Key {
-            name: "ttl",
-            takes: "a duration in quotes, such as \"60s\"",
-            example: "\"60s\"",
-        },
-        Key {
-            name: "max_pending",
-            takes: "a whole number",
-            example: "1000",
-        },
-        Key {
-            name: "accept_reserved_argument",
-            takes: "true or false",
-            example: "false",
-        },
+        Key { name: "ttl", takes: "a duration in quotes, such as \"60s\"", example: "\"60s\"" },
+        Key { name: "max_pending", takes: "a whole number", example: "1000" },
+        Key { name: "accept_reserved_argument", takes: "true or false", example: "false" },
     ],
 };
 
@@ -57,25 +41,18 @@ pub(super) fn read(entry: &Entry<'_>) -> Confirmation {
     };
     let ttl = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
     Confirmation {
-        ttl: table
-            .get("ttl")
-            .and_then(|entry| entry.duration(ttl))
-            .unwrap_or(default.ttl),
+        ttl: table.get("ttl").and_then(|entry| entry.duration(ttl)).unwrap_or(default.ttl),
         max_pending: table
             .get("max_pending")
             .and_then(|entry| entry.natural(1..=100_000))
             .unwrap_or(default.max_pending),
-        accept_reserved_argument: table
-            .boolean("accept_reserved_argument", default.accept_reserved_argument),
+        accept_reserved_argument: table.boolean("accept_reserved_argument", default.accept_reserved_argument),
     }
 }
 
 /// Who has to confirm a call of a tool.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "whoever applies it must decide for each"
-)]
+#[expect(clippy::exhaustive_enums, reason = "whoever applies it must decide for each")]
 pub enum Confirm {
     /// Nobody.
     Nobody,
@@ -103,16 +80,10 @@ impl Confirm {
 /// The scope of approvers where a tool names none.
 pub const APPROVER_SCOPE: &str = "approve";
 
-pub(super) const CONFIRM_KEY: Key = Key {
-    name: "confirm",
-    takes: "\"nobody\", \"caller\" or \"approver\"",
-    example: "\"caller\"",
-};
-pub(super) const APPROVER_SCOPE_KEY: Key = Key {
-    name: "approver_scope",
-    takes: "a scope in quotes",
-    example: "\"approve\"",
-};
+pub(super) const CONFIRM_KEY: Key =
+    Key { name: "confirm", takes: "\"nobody\", \"caller\" or \"approver\"", example: "\"caller\"" };
+pub(super) const APPROVER_SCOPE_KEY: Key =
+    Key { name: "approver_scope", takes: "a scope in quotes", example: "\"approve\"" };
 
 /// Reads `confirm` and `approver_scope` of a tool.
 pub(super) fn confirm(table: &Table<'_>) -> Option<Confirm> {
@@ -122,13 +93,9 @@ pub(super) fn confirm(table: &Table<'_>) -> Option<Confirm> {
         Caller,
         Approver,
     }
-    let by = table.get("confirm").and_then(|entry| {
-        entry.one_of(&[
-            ("nobody", By::Nobody),
-            ("caller", By::Caller),
-            ("approver", By::Approver),
-        ])
-    });
+    let by = table
+        .get("confirm")
+        .and_then(|entry| entry.one_of(&[("nobody", By::Nobody), ("caller", By::Caller), ("approver", By::Approver)]));
     let scope = table.get("approver_scope");
     if let Some(scope) = &scope
         && by != Some(By::Approver)
@@ -142,9 +109,7 @@ pub(super) fn confirm(table: &Table<'_>) -> Option<Confirm> {
         By::Nobody => Confirm::Nobody,
         By::Caller => Confirm::Caller,
         By::Approver => Confirm::Approver {
-            scope: scope
-                .and_then(|scope| scope.name(check_scope))
-                .unwrap_or_else(|| APPROVER_SCOPE.to_owned()),
+            scope: scope.and_then(|scope| scope.name(check_scope)).unwrap_or_else(|| APPROVER_SCOPE.to_owned()),
         },
     })
 }

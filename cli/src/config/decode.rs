@@ -63,23 +63,11 @@ pub(super) struct Sink<'d> {
 
 impl<'d> Sink<'d> {
     pub(super) fn new(source: &'d Source) -> Self {
-        Self {
-            source,
-            problems: RefCell::default(),
-            notes: RefCell::default(),
-        }
+        Self { source, problems: RefCell::default(), notes: RefCell::default() }
     }
 
-    pub(super) fn report(
-        &self,
-        span: &Range<usize>,
-        entry: &str,
-        message: impl Into<String>,
-        help: Option<String>,
-    ) {
-        self.problems
-            .borrow_mut()
-            .push(Problem::at(self.source, span, entry, message, help));
+    pub(super) fn report(&self, span: &Range<usize>, entry: &str, message: impl Into<String>, help: Option<String>) {
+        self.problems.borrow_mut().push(Problem::at(self.source, span, entry, message, help));
     }
 
     /// The notes, in the order of the file, if there was no problem; else the problems.
@@ -113,13 +101,7 @@ impl<'d> Table<'d> {
         keys: &'static Keys,
         sink: &'d Sink<'d>,
     ) -> Self {
-        Self {
-            table,
-            span,
-            path,
-            keys,
-            sink,
-        }
+        Self { table, span, path, keys, sink }
     }
 
     /// Reports each key that is not known.
@@ -127,19 +109,14 @@ impl<'d> Table<'d> {
         for key in self.table.keys() {
             let name = key.get_ref();
             if self.keys.find(name).is_none() {
-                let place = if self.path.is_empty() {
-                    "here".into()
-                } else {
-                    format!("in `{}`", self.path)
-                };
+                let place = if self.path.is_empty() { "here".into() } else { format!("in `{}`", self.path) };
                 let message = format!("unknown key {} {place}", quoted(name));
                 let known = self.keys.names().collect::<Vec<_>>().join(", ");
                 let help = match nearest(name.chars(), self.keys.names()) {
                     Some(near) => format!("did you mean `{near}`? The keys here are: {known}"),
                     None => format!("the keys here are: {known}"),
                 };
-                self.sink
-                    .report(&key.span(), &join(&self.path, name), message, Some(help));
+                self.sink.report(&key.span(), &join(&self.path, name), message, Some(help));
             }
         }
     }
@@ -147,40 +124,18 @@ impl<'d> Table<'d> {
     /// The entry with this key, if the file has it.
     pub(super) fn get(&self, name: &'static str) -> Option<Entry<'d>> {
         let key = self.keys.find(name);
-        debug_assert!(
-            key.is_some(),
-            "`{name}` is missing from the keys of `{}`",
-            self.keys.table
-        );
+        debug_assert!(key.is_some(), "`{name}` is missing from the keys of `{}`", self.keys.table);
         let (written, value) = self.table.get_key_value(name)?;
-        Some(Entry {
-            value,
-            key_span: written.span(),
-            path: join(&self.path, name),
-            key: key?,
-            sink: self.sink,
-        })
+        Some(Entry { value, key_span: written.span(), path: join(&self.path, name), key: key?, sink: self.sink })
     }
 
     /// The entry with this key; reports when the file doesn't have it.
     pub(super) fn require(&self, name: &'static str) -> Option<Entry<'d>> {
         let entry = self.get(name);
         if entry.is_none() {
-            let place = if self.path.is_empty() {
-                "the file".into()
-            } else {
-                format!("`{}`", self.path)
-            };
-            let example = self
-                .keys
-                .find(name)
-                .map(|key| format!("add it, for example: {name} = {}", key.example));
-            self.sink.report(
-                &self.span,
-                &self.path,
-                format!("{place} has no `{name}`"),
-                example,
-            );
+            let place = if self.path.is_empty() { "the file".into() } else { format!("`{}`", self.path) };
+            let example = self.keys.find(name).map(|key| format!("add it, for example: {name} = {}", key.example));
+            self.sink.report(&self.span, &self.path, format!("{place} has no `{name}`"), example);
         }
         entry
     }
@@ -192,10 +147,7 @@ impl<'d> Table<'d> {
 
     /// Notes something that is right but worth knowing.
     pub(super) fn note(&self, message: impl Into<String>) {
-        self.sink.notes.borrow_mut().push(Note {
-            location: self.location(),
-            message: message.into(),
-        });
+        self.sink.notes.borrow_mut().push(Note { location: self.location(), message: message.into() });
     }
 
     pub(super) fn location(&self) -> Location {
@@ -203,9 +155,7 @@ impl<'d> Table<'d> {
     }
 
     pub(super) fn boolean(&self, name: &'static str, default: bool) -> bool {
-        self.get(name)
-            .and_then(|entry| entry.boolean())
-            .unwrap_or(default)
+        self.get(name).and_then(|entry| entry.boolean()).unwrap_or(default)
     }
 }
 
@@ -240,8 +190,7 @@ impl<'d> Entry<'d> {
 
     /// Reports that the value is wrong, with its own advice.
     pub(super) fn report_with(&self, message: impl Into<String>, help: Option<String>) {
-        self.sink
-            .report(&self.value.span(), &self.path, message, help);
+        self.sink.report(&self.value.span(), &self.path, message, help);
     }
 
     fn ill_typed(&self) {
@@ -251,16 +200,11 @@ impl<'d> Entry<'d> {
             DeValue::Float(_) => "a number with a fraction",
             DeValue::Boolean(_) => "true or false",
             DeValue::Datetime(_) => "a date or time",
-            DeValue::Array(array) if array.iter().any(|item| item.get_ref().is_table()) => {
-                "a list of tables"
-            }
+            DeValue::Array(array) if array.iter().any(|item| item.get_ref().is_table()) => "a list of tables",
             DeValue::Array(_) => "a list",
             DeValue::Table(_) => "a table",
         };
-        self.report(format!(
-            "`{}` is {found}; `{}` takes {}",
-            self.path, self.key.name, self.key.takes
-        ));
+        self.report(format!("`{}` is {found}; `{}` takes {}", self.path, self.key.name, self.key.takes));
     }
 
     /// A string without NUL and of at most [`MAX_TEXT`] bytes.
@@ -270,10 +214,7 @@ impl<'d> Entry<'d> {
             return None;
         };
         if text.len() > MAX_TEXT {
-            self.report_with(
-                format!("`{}` is longer than {MAX_TEXT} bytes", self.path),
-                None,
-            );
+            self.report_with(format!("`{}` is longer than {MAX_TEXT} bytes", self.path), None);
             return None;
         }
         if text.contains('\0') {
@@ -323,11 +264,7 @@ impl<'d> Entry<'d> {
         let fitting = number.as_i64().filter(|number| range.contains(number));
         if fitting.is_none() {
             let (min, max) = range.into_inner();
-            let takes = if max == i64::MAX {
-                format!("at least {min}")
-            } else {
-                format!("{min} to {max}")
-            };
+            let takes = if max == i64::MAX { format!("at least {min}") } else { format!("{min} to {max}") };
             self.report(format!("`{}` is out of range: it takes {takes}", self.path));
         }
         fitting
@@ -336,8 +273,7 @@ impl<'d> Entry<'d> {
     /// A whole number in `range` that fits `u32`.
     pub(super) fn natural(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let (min, max) = range.into_inner();
-        self.integer(i64::from(min)..=i64::from(max))
-            .and_then(|number| u32::try_from(number).ok())
+        self.integer(i64::from(min)..=i64::from(max)).and_then(|number| u32::try_from(number).ok())
     }
 
     /// A number, kept exactly or refused (invariant S4).
@@ -345,10 +281,7 @@ impl<'d> Entry<'d> {
         match self.value() {
             DeValue::Integer(integer) => {
                 let Ok(number) = i64::from_str_radix(integer.as_str(), integer.radix()) else {
-                    self.report(format!(
-                        "`{}` is a number that doesn't fit 64 bits",
-                        self.path
-                    ));
+                    self.report(format!("`{}` is a number that doesn't fit 64 bits", self.path));
                     return None;
                 };
                 Some(u64::try_from(number).map_or(Number::I64(number), Number::U64))
@@ -386,10 +319,7 @@ impl<'d> Entry<'d> {
             Ok(_) => {
                 let (min, max) = range.into_inner();
                 let (min, max) = (write(min), write(max));
-                self.report(format!(
-                    "`{}` is out of range: it takes {min} to {max}",
-                    self.path
-                ));
+                self.report(format!("`{}` is out of range: it takes {min} to {max}", self.path));
                 None
             }
             Err(reason) => {
@@ -405,17 +335,10 @@ impl<'d> Entry<'d> {
         if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
             return Some(*meaning);
         }
-        let listed = words
-            .iter()
-            .map(|(word, _)| format!("\"{word}\""))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let help = nearest(text.chars(), words.iter().map(|(word, _)| *word))
-            .map(|near| format!("did you mean \"{near}\"?"));
-        self.report_with(
-            format!("`{}` is one of {listed}, not {}", self.path, quoted(text)),
-            help,
-        );
+        let listed = words.iter().map(|(word, _)| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+        let help =
+            nearest(text.chars(), words.iter().map(|(word, _)| *word)).map(|near| format!("did you mean \"{near}\"?"));
+        self.report_with(format!("`{}` is one of {listed}, not {}", self.path, quoted(text)), help);
         None
     }
 
@@ -423,16 +346,8 @@ impl<'d> Entry<'d> {
     /// (invariant F2).
     pub(super) fn filled_list(&self, empty_means: &str) -> Vec<Self> {
         let items = self.list();
-        if items.is_empty()
-            && self
-                .value()
-                .as_array()
-                .is_some_and(|array| array.is_empty())
-        {
-            self.report_with(
-                format!("`{}` is an empty list", self.path),
-                Some(empty_means.to_owned()),
-            );
+        if items.is_empty() && self.value().as_array().is_some_and(|array| array.is_empty()) {
+            self.report_with(format!("`{}` is an empty list", self.path), Some(empty_means.to_owned()));
         }
         items
     }
@@ -444,10 +359,7 @@ impl<'d> Entry<'d> {
             return Vec::new();
         };
         if array.len() > MAX_ENTRIES {
-            self.report_with(
-                format!("`{}` has more than {MAX_ENTRIES} entries", self.path),
-                None,
-            );
+            self.report_with(format!("`{}` has more than {MAX_ENTRIES} entries", self.path), None);
             return Vec::new();
         }
         let item = |(index, value): (usize, &'d Spanned<DeValue<'d>>)| Self {
@@ -461,19 +373,12 @@ impl<'d> Entry<'d> {
     }
 
     /// Each item of a list read by `read`; an item given twice is reported.
-    pub(super) fn set<T: PartialEq>(
-        &self,
-        items: &[Self],
-        read: impl Fn(&Self) -> Option<T>,
-    ) -> Vec<T> {
+    pub(super) fn set<T: PartialEq>(&self, items: &[Self], read: impl Fn(&Self) -> Option<T>) -> Vec<T> {
         let mut set: Vec<T> = Vec::with_capacity(items.len());
         for item in items {
             if let Some(value) = read(item) {
                 if set.contains(&value) {
-                    item.report_with(
-                        format!("`{}` is given twice", item.path),
-                        Some("say it once".into()),
-                    );
+                    item.report_with(format!("`{}` is given twice", item.path), Some("say it once".into()));
                 } else {
                     set.push(value);
                 }
@@ -500,24 +405,12 @@ impl<'d> Entry<'d> {
             return Vec::new();
         };
         if table.len() > MAX_ENTRIES {
-            self.report_with(
-                format!("`{}` has more than {MAX_ENTRIES} entries", self.path),
-                None,
-            );
+            self.report_with(format!("`{}` has more than {MAX_ENTRIES} entries", self.path), None);
             return Vec::new();
         }
-        let entry = |(name, value): (
-            &'d Spanned<std::borrow::Cow<'d, str>>,
-            &'d Spanned<DeValue<'d>>,
-        )| {
+        let entry = |(name, value): (&'d Spanned<std::borrow::Cow<'d, str>>, &'d Spanned<DeValue<'d>>)| {
             let path = join(&self.path, name.get_ref());
-            let named = Self {
-                value,
-                key_span: name.span(),
-                path,
-                key: self.key,
-                sink: self.sink,
-            };
+            let named = Self { value, key_span: name.span(), path, key: self.key, sink: self.sink };
             (&**name.get_ref(), named)
         };
         let mut entries: Vec<_> = table.iter().map(entry).collect();
@@ -531,18 +424,10 @@ impl<'d> Entry<'d> {
     }
 
     /// Checks the key of a [`Entry::named`] entry against a grammar (invariant S3).
-    pub(super) fn check_key(
-        &self,
-        name: &str,
-        check: fn(&str) -> Result<(), NameError>,
-        help: &str,
-    ) -> bool {
+    pub(super) fn check_key(&self, name: &str, check: fn(&str) -> Result<(), NameError>, help: &str) -> bool {
         let checked = check(name);
         if let Err(reason) = checked {
-            self.report_key(
-                format!("the name {} {reason}", quoted(name)),
-                Some(help.to_owned()),
-            );
+            self.report_key(format!("the name {} {reason}", quoted(name)), Some(help.to_owned()));
         }
         checked.is_ok()
     }
@@ -550,18 +435,7 @@ impl<'d> Entry<'d> {
 
 /// The path of `name` below `path`, quoted where TOML would quote it.
 fn join(path: &str, name: &str) -> String {
-    let bare = !name.is_empty()
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-    let name = if bare {
-        name.to_owned()
-    } else {
-        format!("\"{}\"", quoted(name).trim_matches('`'))
-    };
-    if path.is_empty() {
-        name
-    } else {
-        format!("{path}.{name}")
-    }
+    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    let name = if bare { name.to_owned() } else { format!("\"{}\"", quoted(name).trim_matches('`')) };
+    if path.is_empty() { name } else { format!("{path}.{name}") }
 }

@@ -26,11 +26,7 @@ pub(super) enum Found {
     Nothing,
 }
 
-pub(super) fn find(
-    start: &Path,
-    named: Option<&Path>,
-    environment: Option<&OsStr>,
-) -> Result<Found, ConfigError> {
+pub(super) fn find(start: &Path, named: Option<&Path>, environment: Option<&OsStr>) -> Result<Found, ConfigError> {
     if let Some(file) = named {
         return Ok(Found::Named(file.to_owned()));
     }
@@ -65,9 +61,7 @@ pub(super) fn find(
 /// Reads the file. What is checked is the handle that is read, not the name (invariant S7). `own`: the file has to belong to
 /// whoever runs the program, or to root.
 pub(super) fn read(file: &Path, own: bool) -> Result<String, ConfigError> {
-    let refuse = |message: String, help: Option<&str>| {
-        ConfigError::of_file(file, message, help.map(str::to_owned))
-    };
+    let refuse = |message: String, help: Option<&str>| ConfigError::of_file(file, message, help.map(str::to_owned));
     let mut handle = open(file).map_err(|error| {
         let help = match error.kind() {
             io::ErrorKind::NotFound if file.is_symlink() => Some("it is a link that leads nowhere"),
@@ -76,9 +70,7 @@ pub(super) fn read(file: &Path, own: bool) -> Result<String, ConfigError> {
         };
         refuse(format!("can't be read: {error}"), help)
     })?;
-    let metadata = handle
-        .metadata()
-        .map_err(|error| refuse(format!("can't be read: {error}"), None))?;
+    let metadata = handle.metadata().map_err(|error| refuse(format!("can't be read: {error}"), None))?;
     if metadata.is_dir() {
         return Err(refuse("is a directory".into(), Some("name the file in it")));
     }
@@ -103,10 +95,7 @@ pub(super) fn read(file: &Path, own: bool) -> Result<String, ConfigError> {
             &(sound..sound),
             "",
             "this byte is not UTF-8",
-            Some(format!(
-                "a configuration is UTF-8 text; save {} in that encoding",
-                shown_path(file)
-            )),
+            Some(format!("a configuration is UTF-8 text; save {} in that encoding", shown_path(file))),
         );
         ConfigError::new(file, vec![problem])
     })
@@ -117,10 +106,7 @@ pub(super) fn read(file: &Path, own: bool) -> Result<String, ConfigError> {
 fn open(file: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(file)
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(file)
 }
 
 #[cfg(not(unix))]
@@ -136,10 +122,7 @@ fn check_owner(metadata: &Metadata, own: bool) -> Result<(), Refusal> {
     use std::os::unix::fs::MetadataExt;
     const OTHERS_WRITE: u32 = 0o002;
     if metadata.mode() & OTHERS_WRITE != 0 {
-        return Err((
-            "may be changed by everybody",
-            "take the permission away: chmod o-w",
-        ));
+        return Err(("may be changed by everybody", "take the permission away: chmod o-w"));
     }
     let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
     if own && owner != user && owner != 0 {

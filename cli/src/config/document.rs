@@ -36,32 +36,19 @@ fn report_duplicate(source: &Source, sink: &Sink<'_>, document: &DeTable<'_>, sp
     let key = text.get(span.clone()).unwrap_or_default();
     let header = source.line(source.locate(span.start).line).trim();
     let first = if header.starts_with('[') {
-        let earlier = text
-            .get(..span.start)
-            .unwrap_or_default()
-            .lines()
-            .position(|line| line.trim() == header);
+        let earlier = text.get(..span.start).unwrap_or_default().lines().position(|line| line.trim() == header);
         earlier.map(|index| index.saturating_add(1))
     } else {
         // The parser doesn't say where the first one is; where only one place comes into question it can be told. That is a
         // key of the same name in the same section, on a line of its own like this one, or inside a value like this one.
         let starts_line = |at: usize| {
             let before = text.get(..at).unwrap_or_default();
-            before
-                .rsplit('\n')
-                .next()
-                .is_some_and(|line| line.trim().is_empty())
+            before.rsplit('\n').next().is_some_and(|line| line.trim().is_empty())
         };
-        let section = text
-            .get(..span.start)
-            .unwrap_or_default()
-            .rfind("\n[")
-            .unwrap_or(0);
+        let section = text.get(..span.start).unwrap_or_default().rfind("\n[").unwrap_or(0);
         let mut places = Vec::new();
         places_of(document, key.trim_matches(['"', '\'']), &mut places);
-        places.retain(|&at| {
-            (section..span.start).contains(&at) && starts_line(at) == starts_line(span.start)
-        });
+        places.retain(|&at| (section..span.start).contains(&at) && starts_line(at) == starts_line(span.start));
         match places.as_slice() {
             [place] => Some(source.locate(*place).line),
             _ => None,
@@ -71,12 +58,7 @@ fn report_duplicate(source: &Source, sink: &Sink<'_>, document: &DeTable<'_>, sp
         Some(line) => format!("it is on line {line} already: keep one of the two"),
         None => "it is there already: keep one of the two".into(),
     };
-    sink.report(
-        span,
-        "",
-        format!("duplicate key {}", quoted(key)),
-        Some(help),
-    );
+    sink.report(span, "", format!("duplicate key {}", quoted(key)), Some(help));
 }
 
 /// Where keys called `name` start.
@@ -92,9 +74,7 @@ fn places_of(table: &DeTable<'_>, name: &str, places: &mut Vec<usize>) {
 fn places_in(value: &DeValue<'_>, name: &str, places: &mut Vec<usize>) {
     match value {
         DeValue::Table(table) => places_of(table, name, places),
-        DeValue::Array(array) => array
-            .iter()
-            .for_each(|item| places_in(item.get_ref(), name, places)),
+        DeValue::Array(array) => array.iter().for_each(|item| places_in(item.get_ref(), name, places)),
         _ => {}
     }
 }
@@ -105,8 +85,7 @@ fn help(error: &Error, source: &Source, span: &Range<usize>) -> Option<String> {
     let line = source.line(source.locate(span.start).line);
     let help = if message.starts_with("string values must be quoted") {
         "a text stands in quotes: key = \"text\""
-    } else if (message.starts_with("key with no value")
-        || message.starts_with("invalid unquoted key"))
+    } else if (message.starts_with("key with no value") || message.starts_with("invalid unquoted key"))
         && line.contains(':')
     {
         "between a key and its value stands `=`, not `:`"

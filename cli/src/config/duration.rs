@@ -19,10 +19,7 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
             _ => "has an unknown unit; it is one of ms, s, m, h".into(),
         });
     };
-    number
-        .checked_mul(*factor)
-        .map(Duration::from_millis)
-        .ok_or_else(|| "is too long".into())
+    number.checked_mul(*factor).map(Duration::from_millis).ok_or_else(|| "is too long".into())
 }
 
 /// Writes a duration the way [`parse`] reads it, in the largest unit that is exact.
@@ -35,10 +32,7 @@ pub(super) fn write(duration: Duration) -> String {
 
 /// The digits and what follows them.
 pub(super) fn split(text: &str) -> Result<(u64, &str), String> {
-    let end = text
-        .bytes()
-        .position(|byte| !byte.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at_checked(end).unwrap_or((text, ""));
     if digits.is_empty() {
         return Err("does not start with a whole number".into());
@@ -49,9 +43,7 @@ pub(super) fn split(text: &str) -> Result<(u64, &str), String> {
     if unit.starts_with(char::is_whitespace) {
         return Err("has a space between number and unit".into());
     }
-    let number = digits
-        .parse()
-        .map_err(|_| String::from("is too large a number"))?;
+    let number = digits.parse().map_err(|_| String::from("is too large a number"))?;
     Ok((number, unit))
 }
 
@@ -62,13 +54,7 @@ mod tests {
 
     #[test]
     fn durations_read_as_written() {
-        for (text, millis) in [
-            ("500ms", 500),
-            ("30s", 30_000),
-            ("5m", 300_000),
-            ("1h", 3_600_000),
-            ("0s", 0),
-        ] {
+        for (text, millis) in [("500ms", 500), ("30s", 30_000), ("5m", 300_000), ("1h", 3_600_000), ("0s", 0)] {
             assert_eq!(parse(text), Ok(Duration::from_millis(millis)), "{text}");
         }
     }

@@ -59,10 +59,7 @@ pub struct ExecTool {
 
 /// What a program's output is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "whoever reads the output must decide for each"
-)]
+#[expect(clippy::exhaustive_enums, reason = "whoever reads the output must decide for each")]
 pub enum OutputKind {
     /// One text.
     #[default]
@@ -79,26 +76,10 @@ pub const DEFAULT_MAX_OUTPUT: u64 = 64 << 10;
 pub(super) static KEYS: Keys = Keys {
     table: "exec",
     keys: &[
-        Key {
-            name: "name",
-            takes: "a tool's name in quotes",
-            example: "\"git.log\"",
-        },
-        Key {
-            name: "description",
-            takes: "a text in quotes",
-            example: "\"Shows the latest commits.\"",
-        },
-        Key {
-            name: "program",
-            takes: "a path or a name in quotes",
-            example: "\"git\"",
-        },
-        Key {
-            name: "args",
-            takes: "a list of arguments in quotes",
-            example: "[\"log\", \"--max-count={count}\"]",
-        },
+        Key { name: "name", takes: "a tool's name in quotes", example: "\"git.log\"" },
+        Key { name: "description", takes: "a text in quotes", example: "\"Shows the latest commits.\"" },
+        Key { name: "program", takes: "a path or a name in quotes", example: "\"git\"" },
+        Key { name: "args", takes: "a list of arguments in quotes", example: "[\"log\", \"--max-count={count}\"]" },
         Key {
             name: "parameters",
             takes: "a table of parameters by name",
@@ -111,46 +92,18 @@ pub(super) static KEYS: Keys = Keys {
         },
         CLAMPS_KEY,
         SECRETS_KEY,
-        Key {
-            name: "mutating",
-            takes: "true or false",
-            example: "false",
-        },
-        Key {
-            name: "idempotent",
-            takes: "true or false",
-            example: "true",
-        },
+        Key { name: "mutating", takes: "true or false", example: "false" },
+        Key { name: "idempotent", takes: "true or false", example: "true" },
         CONFIRM_KEY,
         APPROVER_SCOPE_KEY,
         SCOPES_KEY,
         TIMEOUT_KEY,
         COST_KEY,
-        Key {
-            name: "max_output",
-            takes: "a size in quotes, such as \"64KiB\"",
-            example: "\"64KiB\"",
-        },
-        Key {
-            name: "env",
-            takes: "a list of names in quotes",
-            example: "[\"HOME\", \"LANG\"]",
-        },
-        Key {
-            name: "cwd",
-            takes: "a path below the root in quotes",
-            example: "\"docs\"",
-        },
-        Key {
-            name: "stdin",
-            takes: "the name of a parameter in quotes",
-            example: "\"text\"",
-        },
-        Key {
-            name: "output",
-            takes: "\"text\", \"json\" or \"lines\"",
-            example: "\"lines\"",
-        },
+        Key { name: "max_output", takes: "a size in quotes, such as \"64KiB\"", example: "\"64KiB\"" },
+        Key { name: "env", takes: "a list of names in quotes", example: "[\"HOME\", \"LANG\"]" },
+        Key { name: "cwd", takes: "a path below the root in quotes", example: "\"docs\"" },
+        Key { name: "stdin", takes: "the name of a parameter in quotes", example: "\"text\"" },
+        Key { name: "output", takes: "\"text\", \"json\" or \"lines\"", example: "\"lines\"" },
     ],
 };
 
@@ -171,86 +124,47 @@ pub(super) fn read(exec: &Entry<'_>) -> Vec<ExecTool> {
 fn check_unique(tool: &ExecTool, name: Option<&Entry<'_>>, before: &[ExecTool]) {
     let Some(entry) = name else { return };
     let taken = |other: &str| !tool.name.is_empty() && tool.name.eq_ignore_ascii_case(other);
-    let builtin = Toolkit::ALL
-        .into_iter()
-        .flat_map(Toolkit::tools)
-        .find(|name| taken(name));
+    let builtin = Toolkit::ALL.into_iter().flat_map(Toolkit::tools).find(|name| taken(name));
     if let Some(other) = before.iter().find(|other| taken(&other.name)) {
-        let message = format!(
-            "the name {} is taken by the tool on line {}",
-            quoted(&other.name),
-            other.location.line
-        );
-        entry.report_with(
-            message,
-            Some("tools have names of their own, also when case is ignored".into()),
-        );
+        let message = format!("the name {} is taken by the tool on line {}", quoted(&other.name), other.location.line);
+        entry.report_with(message, Some("tools have names of their own, also when case is ignored".into()));
     } else if let Some(builtin) = builtin {
         let message = format!("the name `{builtin}` is taken by a built-in tool");
-        entry.report_with(
-            message,
-            Some(format!(
-                "choose another, or adjust that tool as [tools.\"{builtin}\"]"
-            )),
-        );
+        entry.report_with(message, Some(format!("choose another, or adjust that tool as [tools.\"{builtin}\"]")));
     }
 }
 
 fn tool<'d>(entry: &Entry<'d>) -> Option<(ExecTool, Option<Entry<'d>>)> {
     let table = entry.table(&KEYS)?;
-    let text = |name| {
-        table
-            .require(name)
-            .and_then(|entry: Entry<'_>| entry.filled_text())
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let text =
+        |name| table.require(name).and_then(|entry: Entry<'_>| entry.filled_text()).unwrap_or_default().to_owned();
     let name = table.require("name");
     let mut fields = FieldRules::default();
     let schema = arguments(&table, &mut fields);
     field::read(&table, &CLAMPS, &mut fields);
     let mutating = table.boolean("mutating", true);
     let tool = ExecTool {
-        name: name
-            .as_ref()
-            .and_then(|name| name.name(check_tool_name))
-            .unwrap_or_default(),
+        name: name.as_ref().and_then(|name| name.name(check_tool_name)).unwrap_or_default(),
         description: text("description"),
-        program: table
-            .require("program")
-            .and_then(|entry| program(&entry))
-            .unwrap_or_default(),
+        program: table.require("program").and_then(|entry| program(&entry)).unwrap_or_default(),
         args: args(&table),
         mutating,
         idempotent: table.boolean("idempotent", false),
-        confirm: confirm(&table).unwrap_or(if mutating {
-            Confirm::Caller
-        } else {
-            Confirm::Nobody
-        }),
+        confirm: confirm(&table).unwrap_or(if mutating { Confirm::Caller } else { Confirm::Nobody }),
         scopes: scopes(&table),
         timeout: table
             .get("timeout")
             .and_then(|entry| entry.duration(TIMEOUT))
             .unwrap_or(Duration::from_millis(DEFAULT_TIMEOUT_MS)),
         cost: cost(&table),
-        max_output: table
-            .get("max_output")
-            .and_then(|entry| entry.size(1..=16 << 20))
-            .unwrap_or(DEFAULT_MAX_OUTPUT),
+        max_output: table.get("max_output").and_then(|entry| entry.size(1..=16 << 20)).unwrap_or(DEFAULT_MAX_OUTPUT),
         env: env(&table),
         cwd: table.get("cwd").and_then(|entry| below_root(&entry)),
-        stdin: table
-            .get("stdin")
-            .and_then(|entry| stdin(&entry, schema.as_ref())),
+        stdin: table.get("stdin").and_then(|entry| stdin(&entry, schema.as_ref())),
         output: table
             .get("output")
             .and_then(|entry| {
-                entry.one_of(&[
-                    ("text", OutputKind::Text),
-                    ("json", OutputKind::Json),
-                    ("lines", OutputKind::Lines),
-                ])
+                entry.one_of(&[("text", OutputKind::Text), ("json", OutputKind::Json), ("lines", OutputKind::Lines)])
             })
             .unwrap_or_default(),
         schema: schema.unwrap_or_else(parameter::no_parameters),
@@ -259,10 +173,7 @@ fn tool<'d>(entry: &Entry<'d>) -> Option<(ExecTool, Option<Entry<'d>>)> {
     };
     check_shell(&tool, &table);
     if tool.mutating && tool.confirm == Confirm::Nobody {
-        table.note(format!(
-            "`{}` changes something and nobody confirms it",
-            tool.name
-        ));
+        table.note(format!("`{}` changes something and nobody confirms it", tool.name));
     }
     Some((tool, name))
 }
@@ -286,10 +197,7 @@ fn program(entry: &Entry<'_>) -> Option<String> {
     // A relative path would name another program from another directory.
     if program.contains(['/', '\\']) && !Path::new(program).is_absolute() {
         entry.report_with(
-            format!(
-                "{} is neither a full path nor a plain name",
-                quoted(program)
-            ),
+            format!("{} is neither a full path nor a plain name", quoted(program)),
             Some("write the full path, or only the name, which is looked up in PATH".into()),
         );
         return None;
@@ -304,49 +212,25 @@ fn args(table: &Table<'_>) -> Vec<String> {
     };
     let items = args.list();
     if items.len() > MAX_ARGS {
-        args.report_with(
-            format!("`{}` has more than {MAX_ARGS} entries", args.path()),
-            None,
-        );
+        args.report_with(format!("`{}` has more than {MAX_ARGS} entries", args.path()), None);
     }
-    items
-        .iter()
-        .filter_map(|item| item.text().map(str::to_owned))
-        .collect()
+    items.iter().filter_map(|item| item.text().map(str::to_owned)).collect()
 }
 
 /// A placeholder in the script of a shell would let the caller write the script (invariant X1). Looks at the arguments too:
 /// `env`, `nice` and the like start the shell that they are given.
 fn check_shell(tool: &ExecTool, table: &Table<'_>) {
-    const SHELLS: [&str; 11] = [
-        "sh",
-        "bash",
-        "dash",
-        "zsh",
-        "ksh",
-        "fish",
-        "ash",
-        "busybox",
-        "cmd",
-        "powershell",
-        "pwsh",
-    ];
+    const SHELLS: [&str; 11] =
+        ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "busybox", "cmd", "powershell", "pwsh"];
     let is_shell = |word: &str| {
-        let name = Path::new(word)
-            .file_stem()
-            .and_then(|stem| stem.to_str())
-            .unwrap_or_default();
+        let name = Path::new(word).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         SHELLS.iter().any(|shell| shell.eq_ignore_ascii_case(name))
     };
     let is_script = |flag: &str| {
         let flag = flag.to_ascii_lowercase();
-        (flag.starts_with('-') && (flag.ends_with('c') || flag.ends_with("command")))
-            || flag == "/c"
-            || flag == "/k"
+        (flag.starts_with('-') && (flag.ends_with('c') || flag.ends_with("command"))) || flag == "/c" || flag == "/k"
     };
-    let mut words = std::iter::once(&tool.program)
-        .chain(&tool.args)
-        .map(String::as_str);
+    let mut words = std::iter::once(&tool.program).chain(&tool.args).map(String::as_str);
     let in_script = words.by_ref().any(is_shell)
         && words.by_ref().any(is_script)
         && words.next().is_some_and(|script| script.contains('{'));
@@ -369,10 +253,7 @@ fn env(table: &Table<'_>) -> Vec<String> {
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if !shaped {
             let message = format!("{} is no name of an environment variable", quoted(name));
-            item.report_with(
-                message,
-                Some("list names only; the values come from the environment of callgate".into()),
-            );
+            item.report_with(message, Some("list names only; the values come from the environment of callgate".into()));
         }
         shaped.then(|| name.to_owned())
     })
@@ -380,9 +261,7 @@ fn env(table: &Table<'_>) -> Vec<String> {
 
 fn below_root(entry: &Entry<'_>) -> Option<PathBuf> {
     let path = Path::new(entry.filled_text()?);
-    let inside = path
-        .components()
-        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let inside = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if !inside {
         let help = Some("it is a path below the root, without `..`".into());
         entry.report_with(format!("`{}` leaves the root", entry.path()), help);
@@ -394,26 +273,15 @@ fn stdin(entry: &Entry<'_>, schema: Option<&Value>) -> Option<String> {
     let name = entry.filled_text()?;
     // A schema that couldn't be read was reported; whether it has the parameter can't be told.
     let properties = schema?.get("properties").and_then(Value::as_object);
-    let Some(kind) = properties
-        .and_then(|properties| properties.get(name))
-        .map(|property| property.get("type"))
-    else {
-        let known = properties
-            .into_iter()
-            .flat_map(|properties| properties.keys().map(String::as_str));
+    let Some(kind) = properties.and_then(|properties| properties.get(name)).map(|property| property.get("type")) else {
+        let known = properties.into_iter().flat_map(|properties| properties.keys().map(String::as_str));
         let near = nearest(name.chars(), known).map(|near| format!("did you mean \"{near}\"?"));
         let help = near.unwrap_or_else(|| "declare it under [exec.parameters]".into());
-        entry.report_with(
-            format!("the tool has no parameter {}", quoted(name)),
-            Some(help),
-        );
+        entry.report_with(format!("the tool has no parameter {}", quoted(name)), Some(help));
         return None;
     };
     if kind != Some(&Value::from("string")) {
-        entry.report_with(
-            format!("the parameter {} is not a string", quoted(name)),
-            None,
-        );
+        entry.report_with(format!("the parameter {} is not a string", quoted(name)), None);
     }
     Some(name.to_owned())
 }

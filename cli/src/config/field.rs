@@ -15,11 +15,7 @@ pub struct FieldRules(BTreeMap<String, (Option<Clamp>, bool)>);
 impl FieldRules {
     /// The rules as the gate takes them, sorted by path. Each has been checked.
     pub fn iter(&self) -> impl Iterator<Item = FieldRule<'_>> {
-        self.0.iter().map(|(path, (clamp, secret))| FieldRule {
-            path,
-            clamp: *clamp,
-            secret: *secret,
-        })
+        self.0.iter().map(|(path, (clamp, secret))| FieldRule { path, clamp: *clamp, secret: *secret })
     }
 
     /// Whether there is no rule.
@@ -42,38 +38,17 @@ impl FieldRules {
 /// The keys of the clamps in `table`.
 pub(super) const fn clamp_keys(table: &'static str) -> Keys {
     const BOUNDS: &[Key] = &[
-        Key {
-            name: "min",
-            takes: "a number",
-            example: "1",
-        },
-        Key {
-            name: "max",
-            takes: "a number",
-            example: "100",
-        },
-        Key {
-            name: "max_length",
-            takes: "a whole number",
-            example: "2000",
-        },
+        Key { name: "min", takes: "a number", example: "1" },
+        Key { name: "max", takes: "a number", example: "100" },
+        Key { name: "max_length", takes: "a whole number", example: "2000" },
     ];
-    Keys {
-        table,
-        keys: BOUNDS,
-    }
+    Keys { table, keys: BOUNDS }
 }
 
-pub(super) const CLAMPS_KEY: Key = Key {
-    name: "clamps",
-    takes: "a table of bounds by field",
-    example: "{ max = { min = 1, max = 100 } }",
-};
-pub(super) const SECRETS_KEY: Key = Key {
-    name: "secrets",
-    takes: "a list of fields in quotes",
-    example: "[\"password\"]",
-};
+pub(super) const CLAMPS_KEY: Key =
+    Key { name: "clamps", takes: "a table of bounds by field", example: "{ max = { min = 1, max = 100 } }" };
+pub(super) const SECRETS_KEY: Key =
+    Key { name: "secrets", takes: "a list of fields in quotes", example: "[\"password\"]" };
 
 /// Reads `clamps` and `secrets` of a tool into `rules`.
 pub(super) fn read(table: &Table<'_>, keys: &'static Keys, rules: &mut FieldRules) {
@@ -83,10 +58,7 @@ pub(super) fn read(table: &Table<'_>, keys: &'static Keys, rules: &mut FieldRule
             continue;
         };
         if rules.has_clamp(&path) {
-            entry.report_key(
-                "this field has a clamp already",
-                Some("state its bounds once".into()),
-            );
+            entry.report_key("this field has a clamp already", Some("state its bounds once".into()));
         } else if let Err(fault) = FieldRule::clamp(&path, clamp).check() {
             entry.report_key(fault.to_string(), None);
         }
@@ -115,17 +87,11 @@ fn clamp(entry: &Entry<'_>, keys: &'static Keys) -> Option<Clamp> {
     let table = entry.table(keys)?;
     let number = |name| table.get(name).map(|entry| entry.number().and_then(bound));
     let (min, max) = (number("min"), number("max"));
-    let max_length = table
-        .get("max_length")
-        .map(|entry| entry.natural(1..=1 << 20));
+    let max_length = table.get("max_length").map(|entry| entry.natural(1..=1 << 20));
     if min == Some(None) || max == Some(None) || max_length == Some(None) {
         return None;
     }
-    Some(Clamp {
-        min: min.flatten(),
-        max: max.flatten(),
-        max_length: max_length.flatten(),
-    })
+    Some(Clamp { min: min.flatten(), max: max.flatten(), max_length: max_length.flatten() })
 }
 
 /// The number as a bound of a clamp. TOML has no whole number that a bound hasn't.
@@ -138,11 +104,7 @@ pub(super) fn bound(number: Number) -> Option<Bound> {
 
 /// The JSON Pointer that `field` means: itself when it starts with `/`, else the top-level field of this name.
 fn pointer(field: &str) -> String {
-    if field.is_empty() || field.starts_with('/') {
-        field.to_owned()
-    } else {
-        top_level(field)
-    }
+    if field.is_empty() || field.starts_with('/') { field.to_owned() } else { top_level(field) }
 }
 
 /// The JSON Pointer of a top-level field.
@@ -156,12 +118,7 @@ mod tests {
 
     #[test]
     fn a_name_is_a_top_level_field_and_a_pointer_is_itself() {
-        for (field, path) in [
-            ("max", "/max"),
-            ("a~b/c", "/a~0b~1c"),
-            ("/rows/*/price", "/rows/*/price"),
-            ("", ""),
-        ] {
+        for (field, path) in [("max", "/max"), ("a~b/c", "/a~0b~1c"), ("/rows/*/price", "/rows/*/price"), ("", "")] {
             assert_eq!(pointer(field), path);
         }
     }

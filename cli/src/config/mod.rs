@@ -17,7 +17,7 @@
 //! 3 | block_mutatin = true
 //!   | ^^^^^^^^^^^^^
 //!   = did you mean `block_mutating`? The keys here are: require_auth, allow_all, block_mutating, \
-//! require_confirmation_for_mutating, consent_required"
+//! require_rule, require_confirmation_for_mutating, confirm_by, consent_required"
 //! );
 //! ```
 //!

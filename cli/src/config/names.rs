@@ -22,20 +22,12 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new(channels: &BTreeMap<String, Channel>, exec: &[ExecTool]) -> Self {
-        let builtin_channels = ChannelTable::DEFAULTS
-            .iter()
-            .map(|channel| channel.name.to_owned());
+        let builtin_channels = ChannelTable::DEFAULTS.iter().map(|channel| channel.name.to_owned());
         // Tools of a toolkit that is left out count as known: leaving it out should not break the rules about it.
-        let builtin_tools = Toolkit::ALL
-            .into_iter()
-            .flat_map(|kit| kit.tools().iter().map(|name| (*name).to_owned()));
+        let builtin_tools = Toolkit::ALL.into_iter().flat_map(|kit| kit.tools().iter().map(|name| (*name).to_owned()));
         Self {
             channels: channels.keys().cloned().chain(builtin_channels).collect(),
-            tools: exec
-                .iter()
-                .map(|tool| tool.name.clone())
-                .chain(builtin_tools)
-                .collect(),
+            tools: exec.iter().map(|tool| tool.name.clone()).chain(builtin_tools).collect(),
         }
     }
 
@@ -69,47 +61,26 @@ impl Names {
         let text = entry.text()?;
         let Some(prefix) = text.strip_suffix('*') else {
             let name = entry.name(check_tool_name)?;
-            return self
-                .known_tool(&name, |message, help| entry.report_with(message, help))
-                .then_some(name);
+            return self.known_tool(&name, |message, help| entry.report_with(message, help)).then_some(name);
         };
         // `fs*` would also take in `fsck`, which nobody means; `*` alone is written by leaving the key out.
         if !prefix.ends_with('.') || check_tool_name(prefix).is_err() {
-            let message = format!(
-                "{} is not a tool's name or a prefix that ends in `.*`",
-                quoted(text)
-            );
-            entry.report_with(
-                message,
-                Some("for example \"fs.*\"; for every tool leave the key out".into()),
-            );
+            let message = format!("{} is not a tool's name or a prefix that ends in `.*`", quoted(text));
+            entry.report_with(message, Some("for example \"fs.*\"; for every tool leave the key out".into()));
             return None;
         }
         if !self.tools.iter().any(|tool| tool.starts_with(prefix)) {
             let near = self.suggest_tool(prefix);
-            entry.report_with(
-                format!(
-                    "no tool here has a name that starts with {}",
-                    quoted(prefix)
-                ),
-                near,
-            );
+            entry.report_with(format!("no tool here has a name that starts with {}", quoted(prefix)), near);
             return None;
         }
         Some(text.to_owned())
     }
 
-    pub(super) fn known_tool(
-        &self,
-        name: &str,
-        report: impl FnOnce(String, Option<String>),
-    ) -> bool {
+    pub(super) fn known_tool(&self, name: &str, report: impl FnOnce(String, Option<String>)) -> bool {
         let known = self.tools.contains(name);
         if !known {
-            report(
-                format!("there is no tool {}", quoted(name)),
-                self.suggest_tool(name),
-            );
+            report(format!("there is no tool {}", quoted(name)), self.suggest_tool(name));
         }
         known
     }
@@ -127,11 +98,5 @@ impl Names {
 fn listed(names: &BTreeSet<String>) -> String {
     const SHOWN: usize = 20;
     let more = if names.len() > SHOWN { ", ..." } else { "" };
-    names
-        .iter()
-        .take(SHOWN)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ")
-        + more
+    names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ") + more
 }

@@ -29,71 +29,19 @@ pub(super) static KEYS: Keys = Keys {
             takes: "\"string\", \"integer\", \"number\", \"boolean\" or \"array\"",
             example: "\"string\"",
         },
-        Key {
-            name: "description",
-            takes: "a text in quotes",
-            example: "\"How many commits.\"",
-        },
-        Key {
-            name: "required",
-            takes: "true or false",
-            example: "true",
-        },
-        Key {
-            name: "enum",
-            takes: "a list of the values that are right",
-            example: "[\"short\", \"full\"]",
-        },
-        Key {
-            name: "min",
-            takes: "a number",
-            example: "1",
-        },
-        Key {
-            name: "max",
-            takes: "a number",
-            example: "100",
-        },
-        Key {
-            name: "min_length",
-            takes: "a whole number",
-            example: "1",
-        },
-        Key {
-            name: "max_length",
-            takes: "a whole number",
-            example: "200",
-        },
-        Key {
-            name: "pattern",
-            takes: "a regular expression in quotes",
-            example: "\"^[a-z]+$\"",
-        },
-        Key {
-            name: "items",
-            takes: "\"string\", \"integer\", \"number\" or \"boolean\"",
-            example: "\"string\"",
-        },
-        Key {
-            name: "min_items",
-            takes: "a whole number",
-            example: "1",
-        },
-        Key {
-            name: "max_items",
-            takes: "a whole number",
-            example: "20",
-        },
-        Key {
-            name: "clamp",
-            takes: "true or false",
-            example: "true",
-        },
-        Key {
-            name: "secret",
-            takes: "true or false",
-            example: "true",
-        },
+        Key { name: "description", takes: "a text in quotes", example: "\"How many commits.\"" },
+        Key { name: "required", takes: "true or false", example: "true" },
+        Key { name: "enum", takes: "a list of the values that are right", example: "[\"short\", \"full\"]" },
+        Key { name: "min", takes: "a number", example: "1" },
+        Key { name: "max", takes: "a number", example: "100" },
+        Key { name: "min_length", takes: "a whole number", example: "1" },
+        Key { name: "max_length", takes: "a whole number", example: "200" },
+        Key { name: "pattern", takes: "a regular expression in quotes", example: "\"^[a-z]+$\"" },
+        Key { name: "items", takes: "\"string\", \"integer\", \"number\" or \"boolean\"", example: "\"string\"" },
+        Key { name: "min_items", takes: "a whole number", example: "1" },
+        Key { name: "max_items", takes: "a whole number", example: "20" },
+        Key { name: "clamp", takes: "true or false", example: "true" },
+        Key { name: "secret", takes: "true or false", example: "true" },
     ],
 };
 
@@ -108,22 +56,15 @@ enum Type {
 }
 
 impl Type {
-    const SCALAR: [(&'static str, Self); 4] = [
-        ("string", Self::String),
-        ("integer", Self::Integer),
-        ("number", Self::Number),
-        ("boolean", Self::Boolean),
-    ];
+    const SCALAR: [(&'static str, Self); 4] =
+        [("string", Self::String), ("integer", Self::Integer), ("number", Self::Number), ("boolean", Self::Boolean)];
     const ANY: [(&'static str, Self); 5] = {
         let [string, integer, number, boolean] = Self::SCALAR;
         [string, integer, number, boolean, ("array", Self::Array)]
     };
 
     fn name(self) -> &'static str {
-        Self::ANY
-            .iter()
-            .find(|(_, kind)| *kind == self)
-            .map_or("", |(name, _)| name)
+        Self::ANY.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 }
 
@@ -136,10 +77,7 @@ pub(super) fn no_parameters() -> Value {
 pub(super) fn read(parameters: &Entry<'_>, fields: &mut FieldRules) -> Value {
     let named = parameters.named();
     if named.len() > MAX_PARAMETERS {
-        parameters.report_with(
-            format!("a tool has at most {MAX_PARAMETERS} parameters"),
-            None,
-        );
+        parameters.report_with(format!("a tool has at most {MAX_PARAMETERS} parameters"), None);
     }
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -155,8 +93,7 @@ pub(super) fn read(parameters: &Entry<'_>, fields: &mut FieldRules) -> Value {
             required.push(name);
         }
     }
-    let mut schema =
-        json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     if let (Value::Object(schema), false) = (&mut schema, required.is_empty()) {
         schema.insert("required".into(), required.into());
     }
@@ -170,10 +107,7 @@ fn check_name(name: &str, entry: &Entry<'_>) {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !shaped {
         let help = "a parameter's name is 1 to 64 of A-Z a-z 0-9 _ and starts with a letter or _";
-        entry.report_key(
-            format!("{} is no name for a parameter", quoted(name)),
-            Some(help.into()),
-        );
+        entry.report_key(format!("{} is no name for a parameter", quoted(name)), Some(help.into()));
     } else if name == RESERVED {
         let message = format!("`{RESERVED}` is reserved for the token of a confirmation");
         entry.report_key(message, Some("give the parameter another name".into()));
@@ -215,8 +149,7 @@ fn parameter(name: &str, table: &Table<'_>, fields: &mut FieldRules) -> Option<V
         let (min, max) = lengths(table, ["min_items", "max_items"], DEFAULT_MAX_ITEMS);
         schema = json!({ "type": "array", "items": schema, "minItems": min, "maxItems": max });
     }
-    if let (Value::Object(schema), Some(text)) = (&mut schema, description(table, clamp.is_some()))
-    {
+    if let (Value::Object(schema), Some(text)) = (&mut schema, description(table, clamp.is_some())) {
         schema.insert("description".into(), text.into());
     }
     Some(schema)
@@ -228,11 +161,7 @@ fn misplaced(entry: &Entry<'_>, kind: Type) {
         _ => "leave it out, or give the parameter the type that it belongs to",
     };
     entry.report_with(
-        format!(
-            "`{}` means nothing for a parameter of type \"{}\"",
-            entry.path(),
-            kind.name()
-        ),
+        format!("`{}` means nothing for a parameter of type \"{}\"", entry.path(), kind.name()),
         Some(help.into()),
     );
 }
@@ -250,19 +179,8 @@ fn scalar(table: &Table<'_>, kind: Type, clamped: bool) -> Value {
         Type::String => {
             let (min, max) = lengths(table, ["min_length", "max_length"], DEFAULT_MAX_LENGTH);
             state("minLength", min.into());
-            state(
-                "maxLength",
-                if clamped {
-                    max.max(DEFAULT_MAX_LENGTH)
-                } else {
-                    max
-                }
-                .into(),
-            );
-            if let Some(pattern) = table
-                .get("pattern")
-                .and_then(|pattern| pattern.filled_text())
-            {
+            state("maxLength", if clamped { max.max(DEFAULT_MAX_LENGTH) } else { max }.into());
+            if let Some(pattern) = table.get("pattern").and_then(|pattern| pattern.filled_text()) {
                 state("pattern", pattern.into());
             }
         }
@@ -281,10 +199,7 @@ fn scalar(table: &Table<'_>, kind: Type, clamped: bool) -> Value {
     }
     if let Some(values) = table.get("enum") {
         let items = values.filled_list("no value is right then: leave the parameter out");
-        state(
-            "enum",
-            values.set(&items, |item| enumerated(item, kind)).into(),
-        );
+        state("enum", values.set(&items, |item| enumerated(item, kind)).into());
     }
     schema
 }
@@ -292,13 +207,11 @@ fn scalar(table: &Table<'_>, kind: Type, clamped: bool) -> Value {
 fn enumerated(item: &Entry<'_>, kind: Type) -> Option<Value> {
     match (kind, item.value()) {
         (Type::String, DeValue::String(_)) => item.text().map(Value::from),
-        (Type::Integer, DeValue::Integer(_))
-        | (Type::Number, DeValue::Integer(_) | DeValue::Float(_)) => item.number().map(json_number),
+        (Type::Integer, DeValue::Integer(_)) | (Type::Number, DeValue::Integer(_) | DeValue::Float(_)) => {
+            item.number().map(json_number)
+        }
         _ => {
-            item.report_with(
-                format!("`{}` is not of type \"{}\"", item.path(), kind.name()),
-                None,
-            );
+            item.report_with(format!("`{}` is not of type \"{}\"", item.path(), kind.name()), None);
             None
         }
     }
@@ -310,9 +223,7 @@ fn bounds(table: &Table<'_>, kind: Type) -> (Option<Number>, Option<Number>) {
         let entry = table.get(name)?;
         match kind {
             Type::Integer => {
-                let fits = entry
-                    .integer(-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER)
-                    .is_some();
+                let fits = entry.integer(-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER).is_some();
                 entry.number().filter(|_| fits)
             }
             _ => entry.number(),
@@ -322,20 +233,13 @@ fn bounds(table: &Table<'_>, kind: Type) -> (Option<Number>, Option<Number>) {
     if let (Some(min), Some(max)) = (min, max)
         && min.cmp_value(max).is_gt()
     {
-        table.report(
-            format!("min {min} is greater than max {max}"),
-            Some("no value would be right".into()),
-        );
+        table.report(format!("min {min} is greater than max {max}"), Some("no value would be right".into()));
     }
     (min, max)
 }
 
 /// A least and a greatest length, in order.
-fn lengths(
-    table: &Table<'_>,
-    [min_name, max_name]: [&'static str; 2],
-    default_max: u32,
-) -> (u32, u32) {
+fn lengths(table: &Table<'_>, [min_name, max_name]: [&'static str; 2], default_max: u32) -> (u32, u32) {
     let read = |name: &'static str| table.get(name).and_then(|entry| entry.natural(0..=1 << 20));
     let (min, max) = (read(min_name), read(max_name).unwrap_or(default_max));
     if let Some(min) = min
@@ -358,40 +262,20 @@ fn clamp(table: &Table<'_>, kind: Type) -> Option<Clamp> {
     let clamp = match kind {
         Type::Integer | Type::Number => {
             let (min, max) = bounds(table, kind);
-            Clamp {
-                min: min.and_then(bound),
-                max: max.and_then(bound),
-                max_length: None,
-            }
+            Clamp { min: min.and_then(bound), max: max.and_then(bound), max_length: None }
         }
         Type::String => Clamp {
-            max_length: table
-                .get("max_length")
-                .and_then(|entry| entry.natural(1..=1 << 20)),
+            max_length: table.get("max_length").and_then(|entry| entry.natural(1..=1 << 20)),
             ..Clamp::default()
         },
         Type::Boolean | Type::Array => {
-            entry.report_with(
-                format!(
-                    "`{}` means nothing for type \"{}\"",
-                    entry.path(),
-                    kind.name()
-                ),
-                None,
-            );
+            entry.report_with(format!("`{}` means nothing for type \"{}\"", entry.path(), kind.name()), None);
             return None;
         }
     };
     if clamp == Clamp::default() {
-        let needed = if kind == Type::String {
-            "max_length"
-        } else {
-            "min or max"
-        };
-        entry.report_with(
-            "there is nothing to clamp to",
-            Some(format!("add {needed}, or leave clamp out")),
-        );
+        let needed = if kind == Type::String { "max_length" } else { "min or max" };
+        entry.report_with("there is nothing to clamp to", Some(format!("add {needed}, or leave clamp out")));
         return None;
     }
     Some(clamp)
@@ -401,15 +285,13 @@ fn clamp(table: &Table<'_>, kind: Type) -> Option<Clamp> {
 fn description(table: &Table<'_>, clamped: bool) -> Option<String> {
     let text = table.get("description").and_then(|text| text.filled_text());
     let number = |name| table.get(name).and_then(|entry: Entry<'_>| entry.number());
-    let bounds = clamped.then(
-        || match (number("min"), number("max"), number("max_length")) {
-            (Some(min), Some(max), _) => format!("Brought into {min} to {max}."),
-            (Some(min), None, _) => format!("Raised to at least {min}."),
-            (None, Some(max), _) => format!("Lowered to at most {max}."),
-            (None, None, Some(length)) => format!("Cut to {length} characters."),
-            (None, None, None) => String::new(),
-        },
-    );
+    let bounds = clamped.then(|| match (number("min"), number("max"), number("max_length")) {
+        (Some(min), Some(max), _) => format!("Brought into {min} to {max}."),
+        (Some(min), None, _) => format!("Raised to at least {min}."),
+        (None, Some(max), _) => format!("Lowered to at most {max}."),
+        (None, None, Some(length)) => format!("Cut to {length} characters."),
+        (None, None, None) => String::new(),
+    });
     match (text, bounds) {
         (Some(text), Some(bounds)) => Some(format!("{} {bounds}", text.trim_end())),
         (text, bounds) => text.map(str::to_owned).or(bounds),

@@ -36,13 +36,7 @@ struct Snippet {
 impl Problem {
     /// A problem of the file as a whole.
     pub(super) fn of_file(message: impl Into<String>, help: Option<String>) -> Self {
-        Self {
-            location: None,
-            entry: String::new(),
-            message: message.into(),
-            help,
-            snippet: None,
-        }
+        Self { location: None, entry: String::new(), message: message.into(), help, snippet: None }
     }
 
     pub(super) fn at(
@@ -53,18 +47,8 @@ impl Problem {
         help: Option<String>,
     ) -> Self {
         let location = source.locate(span.start);
-        let snippet = Snippet::new(
-            source.line(location.line),
-            location.column,
-            source.width(span),
-        );
-        Self {
-            location: Some(location),
-            entry: entry.into(),
-            message: message.into(),
-            help,
-            snippet: Some(snippet),
-        }
+        let snippet = Snippet::new(source.line(location.line), location.column, source.width(span));
+        Self { location: Some(location), entry: entry.into(), message: message.into(), help, snippet: Some(snippet) }
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, file: &Path) -> fmt::Result {
@@ -76,12 +60,7 @@ impl Problem {
                 writeln!(f, "{file}:{location}: {}", self.message)?;
                 writeln!(f, "{gutter} |")?;
                 writeln!(f, "{number} | {}", snippet.line)?;
-                write!(
-                    f,
-                    "{gutter} | {}{}",
-                    " ".repeat(snippet.before),
-                    "^".repeat(snippet.width)
-                )?;
+                write!(f, "{gutter} | {}{}", " ".repeat(snippet.before), "^".repeat(snippet.width))?;
                 if let Some(help) = &self.help {
                     write!(f, "\n{gutter} = {help}")?;
                 }
@@ -102,11 +81,7 @@ impl Snippet {
     /// are written as escapes, so the caret stays under its place and the file can't paint over the message.
     fn new(line: &str, column: usize, width: usize) -> Self {
         // Of a long line only a window is kept, starting a little before the place.
-        let skipped = if line.chars().count() > SHOWN_COLUMNS {
-            column.saturating_sub(SHOWN_COLUMNS / 2)
-        } else {
-            0
-        };
+        let skipped = if line.chars().count() > SHOWN_COLUMNS { column.saturating_sub(SHOWN_COLUMNS / 2) } else { 0 };
         let mut shown = String::from(if skipped > 0 { "... " } else { "" });
         let mut place = 0..0;
         let end = column.saturating_add(width);
@@ -124,11 +99,7 @@ impl Snippet {
             let at_end = shown.chars().count();
             place = at_end..at_end;
         }
-        Self {
-            line: shown,
-            before: place.start,
-            width: place.len().max(1),
-        }
+        Self { line: shown, before: place.start, width: place.len().max(1) }
     }
 }
 
@@ -137,9 +108,7 @@ fn push_visible(out: &mut String, character: char) {
         '\t' => out.push(' '),
         ' '..='~' => out.push(character),
         // Letters, less the Hangul fillers, which count as letters and show nothing.
-        _ if character.is_alphanumeric()
-            && !matches!(character, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}') =>
-        {
+        _ if character.is_alphanumeric() && !matches!(character, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}') => {
             out.push(character);
         }
         _ => out.extend(character.escape_unicode()),
@@ -182,14 +151,9 @@ pub struct ConfigError {
 impl ConfigError {
     pub(super) fn new(file: &Path, mut problems: Vec<Problem>) -> Self {
         // An entry that two readers look at is reported once.
-        problems.sort_by(|left, right| {
-            (left.location, &left.message).cmp(&(right.location, &right.message))
-        });
+        problems.sort_by(|left, right| (left.location, &left.message).cmp(&(right.location, &right.message)));
         problems.dedup();
-        Self {
-            file: file.to_owned(),
-            problems,
-        }
+        Self { file: file.to_owned(), problems }
     }
 
     pub(super) fn of_file(file: &Path, message: impl Into<String>, help: Option<String>) -> Self {
@@ -235,13 +199,7 @@ mod tests {
 
     fn report(text: &str, span: Range<usize>) -> String {
         let source = Source::new(Path::new("callgate.toml"), text);
-        let problem = Problem::at(
-            &source,
-            &span,
-            "x",
-            "is wrong",
-            Some("write it right".into()),
-        );
+        let problem = Problem::at(&source, &span, "x", "is wrong", Some("write it right".into()));
         ConfigError::new(source.file(), vec![problem]).to_string()
     }
 
@@ -258,13 +216,7 @@ mod tests {
         let shown = report("a = '\u{1b}[2J\u{202e}é' # \t!", 4..15);
         assert!(shown.contains(r"'\u{1b}[2J\u{202e}é' #  !"), "{shown}");
         assert!(!shown.contains(['\u{1b}', '\u{202e}']));
-        assert!(
-            shown.contains(&format!(
-                "|     {}",
-                "^".repeat("'\\u{1b}[2J\\u{202e}é'".chars().count())
-            )),
-            "{shown}"
-        );
+        assert!(shown.contains(&format!("|     {}", "^".repeat("'\\u{1b}[2J\\u{202e}é'".chars().count()))), "{shown}");
     }
 
     #[test]
@@ -278,10 +230,7 @@ mod tests {
         let text = format!("a = '{}' wrong", "x".repeat(5_000));
         let at = text.len() - 5;
         let shown = report(&text, at..at + 5);
-        assert!(
-            shown.lines().all(|line| line.chars().count() < 160),
-            "{shown}"
-        );
+        assert!(shown.lines().all(|line| line.chars().count() < 160), "{shown}");
         let caret = shown.lines().nth(3).unwrap().find('^').unwrap();
         assert_eq!(shown.lines().nth(2).unwrap().get(caret..), Some("wrong"));
     }

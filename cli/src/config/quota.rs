@@ -53,18 +53,9 @@ impl Quotas {
             self.tools.get(tool),
         ];
         let strictest = |left: Quota, right: Quota| {
-            if is_stricter(&right, &left) {
-                right
-            } else {
-                left
-            }
+            if is_stricter(&right, &left) { right } else { left }
         };
-        stated
-            .into_iter()
-            .flatten()
-            .copied()
-            .reduce(strictest)
-            .unwrap_or(self.default)
+        stated.into_iter().flatten().copied().reduce(strictest).unwrap_or(self.default)
     }
 }
 
@@ -83,26 +74,10 @@ pub(super) static KEYS: Keys = Keys {
         LIMIT_KEY,
         WINDOW_KEY,
         BURST_KEY,
-        Key {
-            name: "attempts",
-            takes: "a table",
-            example: "{ limit = 100, window = \"60s\" }",
-        },
-        Key {
-            name: "channels",
-            takes: "a table of quotas by channel",
-            example: "{ web = { limit = 20 } }",
-        },
-        Key {
-            name: "principals",
-            takes: "a table of quotas by principal",
-            example: "{ alice = { limit = 20 } }",
-        },
-        Key {
-            name: "tools",
-            takes: "a table of quotas by tool",
-            example: "{ \"fs.write\" = { limit = 20 } }",
-        },
+        Key { name: "attempts", takes: "a table", example: "{ limit = 100, window = \"60s\" }" },
+        Key { name: "channels", takes: "a table of quotas by channel", example: "{ web = { limit = 20 } }" },
+        Key { name: "principals", takes: "a table of quotas by principal", example: "{ alice = { limit = 20 } }" },
+        Key { name: "tools", takes: "a table of quotas by tool", example: "{ \"fs.write\" = { limit = 20 } }" },
     ],
 };
 
@@ -111,21 +86,9 @@ pub(super) static BY_CHANNEL: Keys = quota_keys("quotas.channels.NAME");
 pub(super) static BY_PRINCIPAL: Keys = quota_keys("quotas.principals.NAME");
 pub(super) static BY_TOOL: Keys = quota_keys("quotas.tools.NAME");
 
-const LIMIT_KEY: Key = Key {
-    name: "limit",
-    takes: "a whole number",
-    example: "100",
-};
-const WINDOW_KEY: Key = Key {
-    name: "window",
-    takes: "a duration in quotes, such as \"60s\"",
-    example: "\"60s\"",
-};
-const BURST_KEY: Key = Key {
-    name: "burst",
-    takes: "a whole number",
-    example: "20",
-};
+const LIMIT_KEY: Key = Key { name: "limit", takes: "a whole number", example: "100" };
+const WINDOW_KEY: Key = Key { name: "window", takes: "a duration in quotes, such as \"60s\"", example: "\"60s\"" };
+const BURST_KEY: Key = Key { name: "burst", takes: "a whole number", example: "20" };
 
 const fn quota_keys(table: &'static str) -> Keys {
     const QUOTA: &[Key] = &[LIMIT_KEY, WINDOW_KEY, BURST_KEY];
@@ -163,18 +126,11 @@ pub(super) fn read(quotas: &Entry<'_>, names: &Names) -> Quotas {
                 && names.known_channel(name, |message, help| entry.report_key(message, Some(help)))
         }),
         principals: by("principals", &BY_PRINCIPAL, &|name, entry| {
-            entry.check_key(
-                name,
-                check_principal,
-                "a principal is 1 to 256 printable ASCII characters",
-            )
+            entry.check_key(name, check_principal, "a principal is 1 to 256 printable ASCII characters")
         }),
         tools: by("tools", &BY_TOOL, &|name, entry| {
-            entry.check_key(
-                name,
-                check_tool_name,
-                "write the tool's name, in quotes where it has a dot: \"fs.write\"",
-            ) && names.known_tool(name, |message, help| entry.report_key(message, help))
+            entry.check_key(name, check_tool_name, "write the tool's name, in quotes where it has a dot: \"fs.write\"")
+                && names.known_tool(name, |message, help| entry.report_key(message, help))
         }),
     }
 }
@@ -191,29 +147,18 @@ fn note_unreachable(table: &Table<'_>, quota: Quota) {
 
 /// The quota that `table` states; what it leaves out is as in `inherited`.
 fn quota(table: &Table<'_>, inherited: Quota) -> Quota {
-    let natural = |name| {
-        table
-            .get(name)
-            .and_then(|entry: Entry<'_>| entry.natural(1..=LIMIT))
-    };
+    let natural = |name| table.get(name).and_then(|entry: Entry<'_>| entry.natural(1..=LIMIT));
     let stated = natural("limit");
     let limit = stated.unwrap_or(inherited.limit());
-    let window = table
-        .get("window")
-        .and_then(|window| window.duration(SHORTEST..=LONGEST));
-    let window_ms = window
-        .and_then(|window| u64::try_from(window.as_millis()).ok())
-        .unwrap_or(inherited.window_ms());
+    let window = table.get("window").and_then(|window| window.duration(SHORTEST..=LONGEST));
+    let window_ms = window.and_then(|window| u64::try_from(window.as_millis()).ok()).unwrap_or(inherited.window_ms());
     // A new limit takes its burst along; only a burst that is written down is another.
     let burst = natural("burst").or(stated).unwrap_or(inherited.burst());
     if let Some(entry) = table.get("burst")
         && burst > limit
     {
         entry.report_with(
-            format!(
-                "`{}` is {burst}, more than the limit of {limit}",
-                entry.path()
-            ),
+            format!("`{}` is {burst}, more than the limit of {limit}", entry.path()),
             Some("burst says how much of the limit may be spent at once".into()),
         );
     }
@@ -229,9 +174,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_quota() -> impl Strategy<Value = Quota> {
-        (1..=LIMIT, 1_000..=86_400_000_u64, 1..=LIMIT).prop_map(|(limit, window_ms, burst)| {
-            Quota::new(limit, window_ms, burst.min(limit)).unwrap()
-        })
+        (1..=LIMIT, 1_000..=86_400_000_u64, 1..=LIMIT)
+            .prop_map(|(limit, window_ms, burst)| Quota::new(limit, window_ms, burst.min(limit)).unwrap())
     }
 
     proptest! {
@@ -255,14 +199,8 @@ mod tests {
     #[test]
     fn f2_a_quota_for_somebody_else_changes_nothing() {
         let tight = Quota::per_window(1, 60_000).unwrap();
-        let quotas = Quotas {
-            principals: [("bob".into(), tight)].into(),
-            ..Quotas::default()
-        };
-        assert_eq!(
-            quotas.quota_for("cli", Some("alice"), "fs.read"),
-            Quota::DEFAULT
-        );
+        let quotas = Quotas { principals: [("bob".into(), tight)].into(), ..Quotas::default() };
+        assert_eq!(quotas.quota_for("cli", Some("alice"), "fs.read"), Quota::DEFAULT);
         assert_eq!(quotas.quota_for("cli", None, "fs.read"), Quota::DEFAULT);
         assert_eq!(quotas.quota_for("cli", Some("bob"), "fs.read"), tight);
     }

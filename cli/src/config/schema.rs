@@ -29,10 +29,7 @@ pub(super) fn read(schema: &Entry<'_>) -> Option<Value> {
 
 fn json(entry: &Entry<'_>, depth: usize) -> Option<Value> {
     if depth >= MAX_DEPTH {
-        entry.report_with(
-            format!("`{}` nests deeper than {MAX_DEPTH}", entry.path()),
-            None,
-        );
+        entry.report_with(format!("`{}` nests deeper than {MAX_DEPTH}", entry.path()), None);
         return None;
     }
     let below = depth.saturating_add(1);
@@ -43,13 +40,8 @@ fn json(entry: &Entry<'_>, depth: usize) -> Option<Value> {
         DeValue::Array(_) => entry.list().iter().map(|item| json(item, below)).collect(),
         DeValue::Table(table) if table.len() <= MAX_ENTRIES => {
             let members = entry.named();
-            let member =
-                |(name, entry): &(&str, Entry<'_>)| Some(((*name).to_owned(), json(entry, below)?));
-            members
-                .iter()
-                .map(member)
-                .collect::<Option<Map<_, _>>>()
-                .map(Value::Object)
+            let member = |(name, entry): &(&str, Entry<'_>)| Some(((*name).to_owned(), json(entry, below)?));
+            members.iter().map(member).collect::<Option<Map<_, _>>>().map(Value::Object)
         }
         DeValue::Table(_) => {
             entry.named();

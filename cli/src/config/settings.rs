@@ -62,10 +62,7 @@ pub struct Config {
 
 /// Where a configuration comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a configuration is read or it is not"
-)]
+#[expect(clippy::exhaustive_enums, reason = "a configuration is read or it is not")]
 pub enum Origin {
     /// There is no file; these are the defaults.
     Defaults,
@@ -92,61 +89,21 @@ impl fmt::Display for Note {
 pub(super) static KEYS: Keys = Keys {
     table: "",
     keys: &[
-        Key {
-            name: "version",
-            takes: "the number 1",
-            example: "1",
-        },
-        Key {
-            name: "root",
-            takes: "a path in quotes",
-            example: "\".\"",
-        },
-        Key {
-            name: "toolkits",
-            takes: "a list of toolkits in quotes",
-            example: "[\"time\", \"fs\"]",
-        },
-        Key {
-            name: "state",
-            takes: "a table",
-            example: "{ file = \".callgate/state.json\" }",
-        },
-        Key {
-            name: "audit",
-            takes: "a table",
-            example: "{ file = \".callgate/audit.jsonl\" }",
-        },
-        Key {
-            name: "redaction",
-            takes: "a table",
-            example: "{ fields = [\"iban\"] }",
-        },
-        Key {
-            name: "channels",
-            takes: "a table of channels by name",
-            example: "{ web = { block_mutating = true } }",
-        },
+        Key { name: "version", takes: "the number 1", example: "1" },
+        Key { name: "root", takes: "a path in quotes", example: "\".\"" },
+        Key { name: "toolkits", takes: "a list of toolkits in quotes", example: "[\"time\", \"fs\"]" },
+        Key { name: "state", takes: "a table", example: "{ file = \".callgate/state.json\" }" },
+        Key { name: "audit", takes: "a table", example: "{ file = \".callgate/audit.jsonl\" }" },
+        Key { name: "redaction", takes: "a table", example: "{ fields = [\"iban\"] }" },
+        Key { name: "channels", takes: "a table of channels by name", example: "{ web = { block_mutating = true } }" },
         Key {
             name: "rules",
             takes: "a list of tables",
             example: "[{ id = 1, effect = \"deny\", tool = \"fs.write\" }]",
         },
-        Key {
-            name: "quotas",
-            takes: "a table",
-            example: "{ limit = 100, window = \"60s\" }",
-        },
-        Key {
-            name: "confirmation",
-            takes: "a table",
-            example: "{ ttl = \"60s\" }",
-        },
-        Key {
-            name: "tools",
-            takes: "a table of tools by name",
-            example: "{ \"fs.write\" = { disabled = true } }",
-        },
+        Key { name: "quotas", takes: "a table", example: "{ limit = 100, window = \"60s\" }" },
+        Key { name: "confirmation", takes: "a table", example: "{ ttl = \"60s\" }" },
+        Key { name: "tools", takes: "a table of tools by name", example: "{ \"fs.write\" = { disabled = true } }" },
         Key {
             name: "exec",
             takes: "a list of tables",
@@ -157,27 +114,15 @@ pub(super) static KEYS: Keys = Keys {
 
 pub(super) static STATE: Keys = Keys {
     table: "state",
-    keys: &[Key {
-        name: "file",
-        takes: "a path in quotes",
-        example: "\".callgate/state.json\"",
-    }],
+    keys: &[Key { name: "file", takes: "a path in quotes", example: "\".callgate/state.json\"" }],
 };
 pub(super) static AUDIT: Keys = Keys {
     table: "audit",
-    keys: &[Key {
-        name: "file",
-        takes: "a path in quotes",
-        example: "\".callgate/audit.jsonl\"",
-    }],
+    keys: &[Key { name: "file", takes: "a path in quotes", example: "\".callgate/audit.jsonl\"" }],
 };
 pub(super) static REDACTION: Keys = Keys {
     table: "redaction",
-    keys: &[Key {
-        name: "fields",
-        takes: "a list of field names in quotes",
-        example: "[\"iban\", \"birthday\"]",
-    }],
+    keys: &[Key { name: "fields", takes: "a list of field names in quotes", example: "[\"iban\", \"birthday\"]" }],
 };
 
 impl Config {
@@ -207,10 +152,7 @@ impl Config {
     /// # Errors
     /// Everything that is wrong with the text.
     pub fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
-        let dir = file
-            .parent()
-            .filter(|dir| !dir.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
+        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Self::read(text, file, dir, &|_| Ok(()))
     }
 
@@ -233,11 +175,7 @@ impl Config {
     /// # Errors
     /// As [`Config::load`]; also when it can't be told whether a directory on the way has a file, since a file that is there has
     /// to count (invariant F7).
-    pub fn discover(
-        start: &Path,
-        named: Option<&Path>,
-        environment: Option<&OsStr>,
-    ) -> Result<Self, ConfigError> {
+    pub fn discover(start: &Path, named: Option<&Path>, environment: Option<&OsStr>) -> Result<Self, ConfigError> {
         let start = absolute(start)?;
         match discover::find(&start, named, environment)? {
             Found::Named(file) => Self::load_from(&file, false),
@@ -249,39 +187,20 @@ impl Config {
     fn load_from(file: &Path, own: bool) -> Result<Self, ConfigError> {
         let text = discover::read(file, own)?;
         let absolute = absolute(file)?;
-        Self::read(
-            &text,
-            file,
-            absolute.parent().unwrap_or(&absolute),
-            &|root| match std::fs::metadata(root) {
-                Ok(metadata) if metadata.is_dir() => Ok(()),
-                Ok(_) => Err("is not a directory".into()),
-                Err(error) => Err(format!("can't be used: {error}")),
-            },
-        )
+        Self::read(&text, file, absolute.parent().unwrap_or(&absolute), &|root| match std::fs::metadata(root) {
+            Ok(metadata) if metadata.is_dir() => Ok(()),
+            Ok(_) => Err("is not a directory".into()),
+            Err(error) => Err(format!("can't be used: {error}")),
+        })
     }
 
-    fn read(
-        text: &str,
-        file: &Path,
-        dir: &Path,
-        check_root: &CheckRoot<'_>,
-    ) -> Result<Self, ConfigError> {
+    fn read(text: &str, file: &Path, dir: &Path, check_root: &CheckRoot<'_>) -> Result<Self, ConfigError> {
         let source = Arc::new(Source::new(file, text));
         let sink = Sink::new(&source);
-        let config = document::parse(&source, &sink).and_then(|document| {
-            read(
-                &Table::new(&document, 0..0, String::new(), &KEYS, &sink),
-                dir,
-                check_root,
-            )
-        });
+        let config = document::parse(&source, &sink)
+            .and_then(|document| read(&Table::new(&document, 0..0, String::new(), &KEYS, &sink), dir, check_root));
         match (sink.finish(), config) {
-            (Ok(notes), Some(config)) => Ok(Self {
-                origin: Origin::File(Arc::clone(&source)),
-                notes,
-                ..config
-            }),
+            (Ok(notes), Some(config)) => Ok(Self { origin: Origin::File(Arc::clone(&source)), notes, ..config }),
             (Err(problems), _) => Err(ConfigError::new(file, problems)),
             // Nothing is given up on without a reason; should it ever be, the program still doesn't start.
             (Ok(_), None) => Err(ConfigError::of_file(file, "can't be understood", None)),
@@ -318,32 +237,17 @@ impl Config {
     /// A problem that was found later, when an entry was put to use, for the same kind of report: a program that doesn't exist,
     /// a schema that can't be checked.
     #[must_use]
-    pub fn refuse(
-        &self,
-        location: Location,
-        message: impl Into<String>,
-        help: Option<String>,
-    ) -> ConfigError {
+    pub fn refuse(&self, location: Location, message: impl Into<String>, help: Option<String>) -> ConfigError {
         match &self.origin {
             Origin::Defaults => ConfigError::of_file(&self.dir, message, help),
             Origin::File(source) => {
                 let line = source.line(location.line);
-                let offset = |column: usize| {
-                    line.char_indices()
-                        .nth(column)
-                        .map_or(line.len(), |(offset, _)| offset)
-                };
-                let before = source
-                    .text()
-                    .split_inclusive('\n')
-                    .take(location.line.saturating_sub(1));
+                let offset = |column: usize| line.char_indices().nth(column).map_or(line.len(), |(offset, _)| offset);
+                let before = source.text().split_inclusive('\n').take(location.line.saturating_sub(1));
                 let line_start = before.map(str::len).sum::<usize>();
                 let start = line_start.saturating_add(offset(location.column.saturating_sub(1)));
                 let end = line_start.saturating_add(line.len());
-                ConfigError::new(
-                    source.file(),
-                    vec![Problem::at(source, &(start..end), "", message, help)],
-                )
+                ConfigError::new(source.file(), vec![Problem::at(source, &(start..end), "", message, help)])
             }
         }
     }
@@ -353,13 +257,8 @@ impl Config {
 type CheckRoot<'a> = dyn Fn(&Path) -> Result<(), String> + 'a;
 
 fn absolute(path: &Path) -> Result<PathBuf, ConfigError> {
-    std::path::absolute(path).map_err(|error| {
-        ConfigError::of_file(
-            path,
-            format!("the current directory can't be told: {error}"),
-            None,
-        )
-    })
+    std::path::absolute(path)
+        .map_err(|error| ConfigError::of_file(path, format!("the current directory can't be told: {error}"), None))
 }
 
 fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Config> {
@@ -373,40 +272,21 @@ fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Con
     }
     table.refuse_unknown_keys();
     let default = Config::default_for(dir);
-    let channels = table
-        .get("channels")
-        .map_or(default.channels, |entry| channel::read(&entry));
-    let exec = table
-        .get("exec")
-        .map_or(default.exec, |entry| exec::read(&entry));
+    let channels = table.get("channels").map_or(default.channels, |entry| channel::read(&entry));
+    let exec = table.get("exec").map_or(default.exec, |entry| exec::read(&entry));
     let names = Names::new(&channels, &exec);
     Some(Config {
         origin: Origin::Defaults,
         dir: default.dir,
-        root: table
-            .get("root")
-            .and_then(|entry| root(&entry, dir, check_root))
-            .unwrap_or(default.root),
-        toolkits: table
-            .get("toolkits")
-            .map_or(default.toolkits, |entry| toolkits(&entry)),
+        root: table.get("root").and_then(|entry| root(&entry, dir, check_root)).unwrap_or(default.root),
+        toolkits: table.get("toolkits").map_or(default.toolkits, |entry| toolkits(&entry)),
         state_file: file(table, "state", &STATE, dir).unwrap_or(default.state_file),
         audit_file: file(table, "audit", &AUDIT, dir).unwrap_or(default.audit_file),
-        redacted_fields: table
-            .get("redaction")
-            .map_or(default.redacted_fields, |entry| redaction(&entry)),
-        rules: table
-            .get("rules")
-            .map_or(default.rules, |entry| rule::read(&entry, &names)),
-        quotas: table
-            .get("quotas")
-            .map_or(default.quotas, |entry| quota::read(&entry, &names)),
-        confirmation: table
-            .get("confirmation")
-            .map_or(default.confirmation, |entry| confirmation::read(&entry)),
-        tools: table
-            .get("tools")
-            .map_or(default.tools, |entry| tool::read(&entry, &names, &exec)),
+        redacted_fields: table.get("redaction").map_or(default.redacted_fields, |entry| redaction(&entry)),
+        rules: table.get("rules").map_or(default.rules, |entry| rule::read(&entry, &names)),
+        quotas: table.get("quotas").map_or(default.quotas, |entry| quota::read(&entry, &names)),
+        confirmation: table.get("confirmation").map_or(default.confirmation, |entry| confirmation::read(&entry)),
+        tools: table.get("tools").map_or(default.tools, |entry| tool::read(&entry, &names, &exec)),
         channels,
         exec,
         notes: default.notes,
@@ -416,12 +296,8 @@ fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Con
 fn root(entry: &Entry<'_>, dir: &Path, check: &CheckRoot<'_>) -> Option<PathBuf> {
     let root = path(entry, dir)?;
     if let Err(reason) = check(&root) {
-        let help =
-            "root names the directory that the fs toolkit is confined to, as seen from the file";
-        entry.report_with(
-            format!("the root {} {reason}", shown_path(&root)),
-            Some(help.into()),
-        );
+        let help = "root names the directory that the fs toolkit is confined to, as seen from the file";
+        entry.report_with(format!("the root {} {reason}", shown_path(&root)), Some(help.into()));
     }
     Some(root)
 }
@@ -434,27 +310,13 @@ fn path(entry: &Entry<'_>, dir: &Path) -> Option<PathBuf> {
         return None;
     }
     // `./` in front is dropped, so that a file that writes the defaults down gives the defaults.
-    Some(if path == Path::new(".") {
-        dir.to_owned()
-    } else {
-        dir.join(path.strip_prefix(".").unwrap_or(path))
-    })
+    Some(if path == Path::new(".") { dir.to_owned() } else { dir.join(path.strip_prefix(".").unwrap_or(path)) })
 }
 
-fn file(
-    table: &Table<'_>,
-    section: &'static str,
-    keys: &'static Keys,
-    dir: &Path,
-) -> Option<PathBuf> {
+fn file(table: &Table<'_>, section: &'static str, keys: &'static Keys, dir: &Path) -> Option<PathBuf> {
     let entry = table.get(section)?.table(keys)?.get("file")?;
     let file = path(&entry, dir)?;
-    if file.file_name().is_none()
-        || entry
-            .value()
-            .as_str()
-            .is_some_and(|text| text.ends_with(['/', '\\']))
-    {
+    if file.file_name().is_none() || entry.value().as_str().is_some_and(|text| text.ends_with(['/', '\\'])) {
         entry.report(format!("`{}` names a directory, not a file", entry.path()));
         return None;
     }
@@ -463,16 +325,11 @@ fn file(
 
 fn toolkits(entry: &Entry<'_>) -> Vec<Toolkit> {
     // Here an empty list is plain: no toolkit.
-    entry.set(&entry.list(), |item| {
-        item.one_of(&Toolkit::ALL.map(|toolkit| (toolkit.as_str(), toolkit)))
-    })
+    entry.set(&entry.list(), |item| item.one_of(&Toolkit::ALL.map(|toolkit| (toolkit.as_str(), toolkit))))
 }
 
 fn redaction(entry: &Entry<'_>) -> Vec<String> {
-    let Some(fields) = entry
-        .table(&REDACTION)
-        .and_then(|table| table.get("fields"))
-    else {
+    let Some(fields) = entry.table(&REDACTION).and_then(|table| table.get("fields")) else {
         return Vec::new();
     };
     fields.set(&fields.list(), |item| item.filled_text().map(str::to_owned))

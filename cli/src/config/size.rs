@@ -2,12 +2,7 @@
 
 use super::duration::split;
 
-const UNITS: [(&str, u64); 4] = [
-    ("B", 1),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-];
+const UNITS: [(&str, u64); 4] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
 /// Reads a size in bytes: digits and one of `B`, `KiB`, `MiB`, `GiB`, nothing else.
 ///
@@ -19,21 +14,13 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
         // `KB` means 1000 to some and 1024 to others, so nobody's meaning is assumed.
         return Err(match unit {
             "" => "has no unit; it is one of B, KiB, MiB, GiB".into(),
-            "K" | "k" | "KB" | "kB" | "kb" | "kib" | "Kib" => {
-                "has an unknown unit; 1024 bytes are `KiB`".into()
-            }
-            "M" | "m" | "MB" | "mb" | "mib" | "Mib" => {
-                "has an unknown unit; 1024 KiB are `MiB`".into()
-            }
-            "G" | "g" | "GB" | "gb" | "gib" | "Gib" => {
-                "has an unknown unit; 1024 MiB are `GiB`".into()
-            }
+            "K" | "k" | "KB" | "kB" | "kb" | "kib" | "Kib" => "has an unknown unit; 1024 bytes are `KiB`".into(),
+            "M" | "m" | "MB" | "mb" | "mib" | "Mib" => "has an unknown unit; 1024 KiB are `MiB`".into(),
+            "G" | "g" | "GB" | "gb" | "gib" | "Gib" => "has an unknown unit; 1024 MiB are `GiB`".into(),
             _ => "has an unknown unit; it is one of B, KiB, MiB, GiB".into(),
         });
     };
-    number
-        .checked_mul(*factor)
-        .ok_or_else(|| "is too large".into())
+    number.checked_mul(*factor).ok_or_else(|| "is too large".into())
 }
 
 /// Writes a size the way [`parse`] reads it, in the largest unit that is exact.
@@ -50,13 +37,7 @@ mod tests {
 
     #[test]
     fn sizes_read_as_written() {
-        for (text, bytes) in [
-            ("0B", 0),
-            ("512B", 512),
-            ("64KiB", 65_536),
-            ("1MiB", 1 << 20),
-            ("2GiB", 2 << 30),
-        ] {
+        for (text, bytes) in [("0B", 0), ("512B", 512), ("64KiB", 65_536), ("1MiB", 1 << 20), ("2GiB", 2 << 30)] {
             assert_eq!(parse(text), Ok(bytes), "{text}");
         }
     }

@@ -28,10 +28,7 @@ pub struct Source {
 
 impl Source {
     pub(super) fn new(file: &Path, text: &str) -> Self {
-        Self {
-            file: file.to_owned(),
-            text: text.to_owned(),
-        }
+        Self { file: file.to_owned(), text: text.to_owned() }
     }
 
     /// The file, as it was named.
@@ -47,51 +44,31 @@ impl Source {
     /// Where the byte at `offset` stands; the end of the text for an offset beyond it.
     pub(super) fn locate(&self, offset: usize) -> Location {
         let before = self.text.get(..offset).unwrap_or(&self.text);
-        let line_start = before
-            .rfind('\n')
-            .map_or(0, |newline| newline.saturating_add(1));
+        let line_start = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
         let in_line = before.get(line_start..).unwrap_or_default();
         Location {
             line: before.matches('\n').count().saturating_add(1),
-            column: in_line
-                .trim_start_matches('\u{feff}')
-                .chars()
-                .count()
-                .saturating_add(1),
+            column: in_line.trim_start_matches('\u{feff}').chars().count().saturating_add(1),
         }
     }
 
     /// The line with this number, from 1, without its line end.
     pub(super) fn line(&self, number: usize) -> &str {
-        let line = self
-            .text
-            .split('\n')
-            .nth(number.saturating_sub(1))
-            .unwrap_or_default();
-        line.strip_suffix('\r')
-            .unwrap_or(line)
-            .trim_start_matches('\u{feff}')
+        let line = self.text.split('\n').nth(number.saturating_sub(1)).unwrap_or_default();
+        line.strip_suffix('\r').unwrap_or(line).trim_start_matches('\u{feff}')
     }
 
     /// How many characters of the span stand on the line where it starts; at least 1.
     pub(super) fn width(&self, span: &Range<usize>) -> usize {
         let spanned = self.text.get(span.clone()).unwrap_or_default();
-        spanned
-            .split(['\r', '\n'])
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .count()
-            .max(1)
+        spanned.split(['\r', '\n']).next().unwrap_or_default().chars().count().max(1)
     }
 }
 
 /// The text may hold what its owner would not want in a log, so it isn't shown.
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source")
-            .field("file", &self.file)
-            .finish_non_exhaustive()
+        f.debug_struct("Source").field("file", &self.file).finish_non_exhaustive()
     }
 }
 

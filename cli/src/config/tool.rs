@@ -38,11 +38,7 @@ pub struct ToolAdjustment {
 pub(super) static KEYS: Keys = Keys {
     table: "tools.NAME",
     keys: &[
-        Key {
-            name: "disabled",
-            takes: "true or false",
-            example: "true",
-        },
+        Key { name: "disabled", takes: "true or false", example: "true" },
         SCOPES_KEY,
         CONFIRM_KEY,
         APPROVER_SCOPE_KEY,
@@ -55,41 +51,20 @@ pub(super) static KEYS: Keys = Keys {
 
 pub(super) static CLAMPS: Keys = field::clamp_keys("tools.NAME.clamps.FIELD");
 
-pub(super) const SCOPES_KEY: Key = Key {
-    name: "scopes",
-    takes: "a list of scopes in quotes",
-    example: "[\"notes:write\"]",
-};
-pub(super) const TIMEOUT_KEY: Key = Key {
-    name: "timeout",
-    takes: "a duration in quotes, such as \"30s\"",
-    example: "\"30s\"",
-};
-pub(super) const COST_KEY: Key = Key {
-    name: "cost",
-    takes: "a whole number",
-    example: "5",
-};
+pub(super) const SCOPES_KEY: Key =
+    Key { name: "scopes", takes: "a list of scopes in quotes", example: "[\"notes:write\"]" };
+pub(super) const TIMEOUT_KEY: Key =
+    Key { name: "timeout", takes: "a duration in quotes, such as \"30s\"", example: "\"30s\"" };
+pub(super) const COST_KEY: Key = Key { name: "cost", takes: "a whole number", example: "5" };
 
 /// How long a call of any tool may be allowed to take.
-pub(super) const TIMEOUT: RangeInclusive<Duration> =
-    Duration::from_millis(1)..=Duration::from_secs(3600);
+pub(super) const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(3600);
 
-pub(super) fn read(
-    tools: &Entry<'_>,
-    names: &Names,
-    exec: &[ExecTool],
-) -> BTreeMap<String, ToolAdjustment> {
+pub(super) fn read(tools: &Entry<'_>, names: &Names, exec: &[ExecTool]) -> BTreeMap<String, ToolAdjustment> {
     let read = |(name, entry): (&str, Entry<'_>)| {
         if let Some(tool) = exec.iter().find(|tool| tool.name == name) {
-            let help = format!(
-                "write it into the [[exec]] entry on line {}",
-                tool.location.line
-            );
-            entry.report_key(
-                format!("`{name}` is declared in this file, so it isn't adjusted here"),
-                Some(help),
-            );
+            let help = format!("write it into the [[exec]] entry on line {}", tool.location.line);
+            entry.report_key(format!("`{name}` is declared in this file, so it isn't adjusted here"), Some(help));
         } else {
             names.known_tool(name, |message, help| entry.report_key(message, help));
         }
@@ -107,9 +82,7 @@ fn adjustment(name: &str, entry: &Entry<'_>) -> Option<ToolAdjustment> {
         disabled: table.boolean("disabled", false),
         scopes: scopes(&table),
         confirm: confirm(&table),
-        timeout: table
-            .get("timeout")
-            .and_then(|entry| entry.duration(TIMEOUT)),
+        timeout: table.get("timeout").and_then(|entry| entry.duration(TIMEOUT)),
         cost: cost(&table),
         fields,
         location: entry.location(),
@@ -118,13 +91,10 @@ fn adjustment(name: &str, entry: &Entry<'_>) -> Option<ToolAdjustment> {
 
 /// Reads `scopes` of a tool.
 pub(super) fn scopes(table: &Table<'_>) -> Vec<String> {
-    const NO_SCOPES: &str =
-        "an empty list would read as a demand and ask for nothing: leave the key out";
-    table.get("scopes").map_or_else(Vec::new, |scopes| {
-        scopes.set(&scopes.filled_list(NO_SCOPES), |scope| {
-            scope.name(check_scope)
-        })
-    })
+    const NO_SCOPES: &str = "an empty list would read as a demand and ask for nothing: leave the key out";
+    table
+        .get("scopes")
+        .map_or_else(Vec::new, |scopes| scopes.set(&scopes.filled_list(NO_SCOPES), |scope| scope.name(check_scope)))
 }
 
 /// Reads `cost` of a tool. A call that costs nothing would escape every quota.
