@@ -195,8 +195,7 @@ fn o1_v16_no_single_entry_can_be_wrong_and_pass() {
         let Some((key, value)) = line.split_once(" = ").filter(|_| !line.starts_with('[')) else {
             continue;
         };
-        let place =
-            |error: &ConfigError| error.problems().iter().any(|p| p.location.is_some_and(|l| l.line >= index + 1));
+        let place = |error: &ConfigError| error.problems().iter().any(|p| p.location.is_some_and(|l| l.line > index));
         let twice = with(index, &format!("{line}\n{line}")).unwrap_err();
         assert!(twice.to_string().contains(&format!("duplicate key `{key}`")), "{twice}");
         let renamed = with(index, &format!("{key}_x = {value}")).unwrap_err();
