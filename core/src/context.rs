@@ -240,6 +240,30 @@ impl<'a> CallContext<'a> {
         self
     }
 
+    /// The context of a call that a tool makes while it runs for this one: the same principal on the same channel, one level
+    /// deeper, with this call as its parent. Signatures and grants are not inherited, and `scopes` must all be held here
+    /// (invariants G8, P3).
+    ///
+    /// # Errors
+    /// Names the first scope that this context does not hold.
+    pub fn child<'b>(&self, request_id: &'b str, scopes: Scopes<'b>) -> Result<CallContext<'b>, &'b str>
+    where
+        'a: 'b,
+    {
+        match scopes.iter().find(|scope| !self.scopes.contains(scope)) {
+            Some(missing) => Err(missing),
+            None => Ok(CallContext {
+                request_id,
+                scopes,
+                parent: Some(self.request_id),
+                depth: self.depth.saturating_add(1),
+                signature: None,
+                grants: &[],
+                ..*self
+            }),
+        }
+    }
+
     /// The principal, or `None` when it is absent or empty. The text `0` is a principal.
     #[must_use]
     pub fn known_principal(&self) -> Option<&'a str> {
@@ -310,6 +334,15 @@ mod tests {
     fn an_empty_principal_is_nobody_and_zero_is_somebody() {
         assert_eq!(CallContext::new("web", "r").with_principal("").known_principal(), None);
         assert_eq!(CallContext::new("web", "r").with_principal("0").known_principal(), Some("0"));
+    }
+
+    #[test]
+    fn g8_a_child_has_no_more_than_its_parent() {
+        let parent = CallContext::web("r-1", Some("u1"), Scopes::new("read write"));
+        let child = parent.child("r-2", Scopes::new("read")).unwrap();
+        assert_eq!((child.principal, child.parent, child.depth), (Some("u1"), Some("r-1"), 1));
+        assert_eq!(parent.child("r-2", Scopes::new("read admin")).unwrap_err(), "admin");
+        assert_eq!(parent.child("r-2", Scopes::ALL).unwrap_err(), "*");
     }
 
     #[test]

@@ -100,33 +100,44 @@ pub trait Context {
     fn adopt(&mut self, snapshot: Self::Snapshot);
 }
 
-impl<C: Context + ?Sized> Context for &mut C {
-    type Text = C::Text;
-    type Snapshot = C::Snapshot;
+macro_rules! context_behind {
+    ($($(#[$meta:meta])* $pointer:ty;)+) => {$(
+        $(#[$meta])*
+        impl<C: Context + ?Sized> Context for $pointer {
+        type Text = C::Text;
+        type Snapshot = C::Snapshot;
 
-    fn caller(&self) -> CallContext<'_> {
-        (**self).caller()
-    }
+        fn caller(&self) -> CallContext<'_> {
+            (**self).caller()
+        }
 
-    fn request(&self) -> Request<'_> {
-        (**self).request()
-    }
+        fn request(&self) -> Request<'_> {
+            (**self).request()
+        }
 
-    fn edits(&self) -> &Edits {
-        (**self).edits()
-    }
+        fn edits(&self) -> &Edits {
+            (**self).edits()
+        }
 
-    fn settings(&self) -> Settings<'_> {
-        (**self).settings()
-    }
+        fn settings(&self) -> Settings<'_> {
+            (**self).settings()
+        }
 
-    fn parts(&mut self) -> Parts<'_> {
-        (**self).parts()
-    }
+        fn parts(&mut self) -> Parts<'_> {
+            (**self).parts()
+        }
 
-    fn adopt(&mut self, snapshot: Self::Snapshot) {
-        (**self).adopt(snapshot);
-    }
+        fn adopt(&mut self, snapshot: Self::Snapshot) {
+            (**self).adopt(snapshot);
+        }
+        }
+    )+};
+}
+
+context_behind! {
+    &mut C;
+    #[cfg(feature = "alloc")]
+    alloc::boxed::Box<C>;
 }
 
 /// A call over borrowed memory; needs no heap.

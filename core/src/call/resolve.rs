@@ -75,6 +75,12 @@ impl<C: Context> Call<C, (), Requested> {
         Ended::new(self.ctx, None, self.facts, Station::Resolve, end)
     }
 
+    /// Gives up on a call that was lost on its way: its future was dropped, or the host itself panicked. `started` says whether
+    /// its tool had started by then. For the guard that a host keeps for every call (invariants J1, X4).
+    pub fn lost<T: Tool>(self, started: bool) -> Ended<C, T> {
+        Ended::new(self.ctx, None, self.facts, Station::Execute, End::Cancelled { started })
+    }
+
     /// Takes the registry's answer. The tool that comes in here serves the call to its end (invariant G2).
     ///
     /// # Errors

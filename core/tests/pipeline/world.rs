@@ -220,8 +220,7 @@ impl Host {
     fn decide(&self, subject: &Subject<'_>) -> Decision<&'static str> {
         self.note("decide");
         match self.world.policy {
-            None => PolicyGate::new(ChannelTable::DEFAULTS).decide(subject),
-            Some(Answer::Good) => PolicyGate::new(ChannelTable::DEFAULTS).decide(subject),
+            None | Some(Answer::Good) => PolicyGate::new(ChannelTable::DEFAULTS).decide(subject),
             Some(Answer::Refuses) => Decision::Deny(Denial {
                 reason: Reason::DeniedByRule { rule: 7, description: None },
                 unknown_channel: false,
