@@ -1,0 +1,227 @@
+//! Stores of pending confirmations.
+//!
+//! A store keeps tickets under the hash of their token and applies the rules of [`callgate_core::confirm`], each inside
+//! one atomic step; it has no rule of its own beyond its bounds. What holds for every store:
+//!
+//! - it issues only what it can keep: at its bounds it answers [`IssueFault::Full`] and forgets nothing alive (invariants
+//!   F5, C3);
+//! - a claim succeeds at most once (invariant A5), and is kept before it is answered (invariant J3);
+//! - its time never goes back, whatever the clock does (invariant C2);
+//! - tokens are kept hashed and appear nowhere (invariant A11);
+//! - an approver sees and decides only what its own tenant asked for (invariant P2).
+
+mod memory;
+mod table;
+
+pub use memory::MemoryConfirmations;
+pub use table::Capacity;
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+pub use callgate_core::call::{IssueFault, Issued, StoreFault};
+pub use callgate_core::confirm::{Binding, By, DecideError, Refusal, TicketState, Token, Verdict};
+
+use callgate_core::call::Asking;
+use callgate_core::clamp;
+use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
+use callgate_core::request::Context;
+use callgate_core::time::Timestamp;
+use callgate_core::tool::Tool;
+
+/// The arguments of a pending call, as text. Cheap to clone.
+pub type Snapshot = Arc<[u8]>;
+
+/// A ticket that a store found.
+pub type Loaded = callgate_core::call::Loaded<Snapshot>;
+
+/// What a ticket is issued for.
+#[derive(Clone, Copy)]
+pub struct PendingRequest<'a> {
+    /// What the ticket is good for.
+    pub binding: Binding,
+    /// Who has to answer.
+    pub by: By,
+    /// The scope that an approver needs; `None` when the caller itself answers.
+    pub approver_scope: Option<&'a str>,
+    /// Who asks.
+    pub caller: CallContext<'a>,
+    /// The name of the tool.
+    pub tool: &'a str,
+    /// The arguments' text as it was sent. Kept as it is, secrets included: the call will run on it.
+    pub arguments: &'a [u8],
+    /// What an approver is shown: redacted, whole, and safe to print. See [`summarize`].
+    pub summary: &'a str,
+}
+
+impl<'a> PendingRequest<'a> {
+    /// The request of a call that needs a ticket.
+    pub fn of<C: Context, T: Tool>(asking: &'a Asking<C, T>, summary: &'a str) -> Self {
+        Self {
+            binding: *asking.binding(),
+            by: asking.by(),
+            approver_scope: asking.approver_scope(),
+            caller: asking.caller(),
+            tool: asking.call().spec().name,
+            arguments: asking.snapshot(),
+            summary,
+        }
+    }
+}
+
+/// Tells no argument (invariant L1).
+impl fmt::Debug for PendingRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingRequest")
+            .field("tool", &self.tool)
+            .field("by", &self.by)
+            .field("binding", &self.binding)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an approver is shown of a call: the clamped arguments as JSON in full, secrets replaced, and each value that was
+/// clamped (invariants D1, D2, K3). Made of the arguments that will run, by the gate alone; nothing that the caller worded
+/// stands outside them.
+pub fn summarize<C: Context, T: Tool>(asking: &Asking<C, T>) -> String {
+    let call = asking.call();
+    let fields = call.spec().fields;
+    let redacted = call.context().settings().redaction.args(asking.args(), fields);
+    let mut text = format!("{}({redacted})", call.spec().name);
+    let mut separator = "; clamped: ";
+    clamp::changes(asking.args(), fields, &mut |change| {
+        let _ = write!(text, "{separator}{change}");
+        separator = ", ";
+    });
+    text
+}
+
+/// A confirmation that waits for an approver.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct PendingApproval {
+    /// What to decide by: the hash of the token, which is no secret.
+    pub ticket: Digest,
+    /// The name of the tool.
+    pub tool: String,
+    /// The tenant of the request.
+    pub tenant: Option<String>,
+    /// Who asked.
+    pub principal: Option<String>,
+    /// The channel of the request.
+    pub channel: String,
+    /// The id of the call that asked.
+    pub request_id: String,
+    /// The scope that the approver needs.
+    pub scope: String,
+    /// What would run; see [`summarize`].
+    pub summary: String,
+    /// When it was asked, by the store's clock.
+    pub issued_at: Timestamp,
+    /// From when on no answer counts, by the store's clock.
+    pub expires_at: Timestamp,
+}
+
+/// Why a decision was not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "an approver's front-end must tell these apart")]
+pub enum DecideFault {
+    /// There is no such request, or it is another tenant's.
+    Unknown,
+    /// The rules refuse the decision.
+    Refused(DecideError),
+    /// The store did not answer: whether the decision was taken is unknown.
+    Store,
+}
+
+impl fmt::Display for DecideFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("there is no such request"),
+            Self::Refused(error) => write!(f, "{error}"),
+            Self::Store => f.write_str("the store of confirmations did not answer"),
+        }
+    }
+}
+
+impl std::error::Error for DecideFault {}
+
+impl From<DecideError> for DecideFault {
+    fn from(error: DecideError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<StoreFault> for DecideFault {
+    fn from(_: StoreFault) -> Self {
+        Self::Store
+    }
+}
+
+/// A blocking store of pending confirmations. Every method is one atomic step.
+pub trait ConfirmationStore: Send + Sync {
+    /// Keeps `request` and gives the token for it, good for `ttl_ms` milliseconds.
+    ///
+    /// # Errors
+    /// Nothing was issued: the store failed, is full, or has no approver to ask.
+    fn issue(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Result<Issued, IssueFault>;
+
+    /// Looks a ticket up and claims nothing. The arguments of a ticket that is used up are empty.
+    ///
+    /// # Errors
+    /// The store failed.
+    fn load(&self, ticket: &Digest) -> Result<Option<Loaded>, StoreFault>;
+
+    /// Claims a ticket for the call that `presented` describes: at most one claim of a ticket ever succeeds (invariant
+    /// A5). A presentation for anything else withdraws the ticket (invariant A6).
+    ///
+    /// # Errors
+    /// The store failed. Whether the ticket was claimed is unknown then, so the call must not run.
+    fn claim(&self, ticket: &Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault>;
+
+    /// Withdraws a ticket, unless it is settled or unknown.
+    ///
+    /// # Errors
+    /// The store failed.
+    fn withdraw(&self, ticket: &Digest) -> Result<(), StoreFault>;
+
+    /// Takes an approver's decision. `approver` comes from a transport that authenticated it, never from arguments
+    /// (invariants A2, A3). The first decision stands (invariant A9).
+    ///
+    /// # Errors
+    /// The decision does not count, or the store failed.
+    fn decide(&self, ticket: &Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault>;
+
+    /// What `approver` could decide now, the oldest first, at most `max`.
+    ///
+    /// # Errors
+    /// The store failed.
+    fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault>;
+}
+
+impl<S: ConfirmationStore + ?Sized> ConfirmationStore for Arc<S> {
+    fn issue(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Result<Issued, IssueFault> {
+        (**self).issue(request, ttl_ms)
+    }
+
+    fn load(&self, ticket: &Digest) -> Result<Option<Loaded>, StoreFault> {
+        (**self).load(ticket)
+    }
+
+    fn claim(&self, ticket: &Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+        (**self).claim(ticket, presented)
+    }
+
+    fn withdraw(&self, ticket: &Digest) -> Result<(), StoreFault> {
+        (**self).withdraw(ticket)
+    }
+
+    fn decide(&self, ticket: &Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+        (**self).decide(ticket, verdict, approver)
+    }
+
+    fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
+        (**self).pending(approver, max)
+    }
+}

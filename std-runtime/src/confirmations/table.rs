@@ -1,0 +1,258 @@
+//! What every store of confirmations keeps, and the order in which it forgets. The owner brings the time and makes each
+//! method one atomic step.
+
+use std::cmp::Reverse;
+use std::collections::hash_map::Entry as Slot;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+
+use callgate_core::call::{IssueFault, Loaded};
+use callgate_core::confirm::{Binding, By, MAX_SKEW_MS, Refusal, Ticket, TicketState, Verdict};
+use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
+use callgate_core::time::Timestamp;
+
+use super::{DecideFault, PendingApproval, PendingRequest, Snapshot};
+
+/// How much a store keeps at most. Reaching a bound refuses what comes next; nothing alive is dropped for it (invariants F5,
+/// C3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "plain bounds, set by hosts")]
+pub struct Capacity {
+    /// The most tickets, alive or settled and not yet expired.
+    pub entries: usize,
+    /// The most bytes of arguments, summaries and names, plus a fixed amount for each ticket.
+    pub bytes: usize,
+    /// The most tickets of one principal, so that nobody fills the store alone.
+    pub per_principal: usize,
+}
+
+impl Capacity {
+    /// 100,000 tickets, 64 MiB, 1,000 tickets of one principal.
+    pub const DEFAULT: Self = Self { entries: 100_000, bytes: 64 << 20, per_principal: 1_000 };
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// What a ticket costs beside its texts: the entry itself, its place in the order of expiry, its share of the index.
+const ENTRY_BYTES: usize = 512;
+
+/// The most tickets that one step sweeps while there is room: enough to keep up with whoever issues, and bounded, so that no
+/// single call pays for an hour of others.
+const SWEEP: usize = 64;
+
+/// One ticket and what belongs to it.
+pub(super) struct Entry {
+    pub(super) ticket: Ticket,
+    pub(super) call: PendingCall,
+}
+
+/// The call behind a ticket, owned.
+pub(super) struct PendingCall {
+    pub(super) tool: String,
+    pub(super) tenant: Option<String>,
+    pub(super) principal: Option<String>,
+    pub(super) channel: String,
+    pub(super) request_id: String,
+    pub(super) scope: Option<String>,
+    pub(super) summary: String,
+    pub(super) arguments: Snapshot,
+}
+
+impl PendingCall {
+    fn of(request: &PendingRequest<'_>) -> Self {
+        let caller = &request.caller;
+        Self {
+            tool: request.tool.to_owned(),
+            tenant: caller.tenant.map(str::to_owned),
+            principal: caller.known_principal().map(str::to_owned),
+            channel: caller.channel.to_owned(),
+            request_id: caller.request_id.to_owned(),
+            scope: request.approver_scope.map(str::to_owned),
+            summary: request.summary.to_owned(),
+            arguments: Arc::from(request.arguments),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let optional = [&self.tenant, &self.principal, &self.scope];
+        [&self.tool, &self.channel, &self.request_id, &self.summary]
+            .into_iter()
+            .chain(optional.into_iter().flatten())
+            .map(String::len)
+            .fold(self.arguments.len().saturating_add(ENTRY_BYTES), usize::saturating_add)
+    }
+}
+
+/// The tickets of one store.
+pub(super) struct Table {
+    capacity: Capacity,
+    entries: HashMap<Digest, Entry>,
+    /// Each ticket once, the next to expire on top.
+    expiry: BinaryHeap<Reverse<(Timestamp, [u8; 32])>>,
+    bytes: usize,
+    by_principal: HashMap<Digest, usize>,
+}
+
+impl Table {
+    pub(super) fn new(capacity: Capacity) -> Self {
+        Self { capacity, entries: HashMap::new(), expiry: BinaryHeap::new(), bytes: 0, by_principal: HashMap::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Keeps a ticket for `request`.
+    pub(super) fn issue(
+        &mut self,
+        id: Digest,
+        request: &PendingRequest<'_>,
+        ttl_ms: u64,
+        now: Timestamp,
+    ) -> Result<(), IssueFault> {
+        let entry =
+            Entry { ticket: Ticket::issue(request.binding, request.by, now, ttl_ms), call: PendingCall::of(request) };
+        self.sweep(now, SWEEP, MAX_SKEW_MS);
+        while !self.has_room(&entry) {
+            if self.sweep(now, SWEEP, 0) == 0 {
+                return Err(IssueFault::Full);
+            }
+        }
+        // Two tokens that are equal mean that the source of randomness is broken.
+        if self.insert(id, entry) { Ok(()) } else { Err(IssueFault::Store) }
+    }
+
+    fn has_room(&self, entry: &Entry) -> bool {
+        let own = self.by_principal.get(&entry.ticket.binding.principal).copied().unwrap_or_default();
+        self.entries.len() < self.capacity.entries
+            && own < self.capacity.per_principal
+            && self.bytes.saturating_add(entry.call.bytes()) <= self.capacity.bytes
+    }
+
+    /// Keeps an entry; false when there is one of that name already.
+    pub(super) fn insert(&mut self, id: Digest, entry: Entry) -> bool {
+        let Slot::Vacant(slot) = self.entries.entry(id) else { return false };
+        self.bytes = self.bytes.saturating_add(entry.call.bytes());
+        self.expiry.push(Reverse((entry.ticket.expires_at, *id.as_bytes())));
+        let own = self.by_principal.entry(entry.ticket.binding.principal).or_default();
+        *own = own.saturating_add(1);
+        slot.insert(entry);
+        true
+    }
+
+    /// Forgets at most `max` tickets that expired at least `grace_ms` ago, and says how many. Within the grace a late
+    /// presentation is still told apart from an unknown one, in the record.
+    fn sweep(&mut self, now: Timestamp, max: usize, grace_ms: u64) -> usize {
+        let mut swept = 0;
+        while swept < max
+            && let Some(Reverse((expires_at, id))) = self.expiry.peek()
+            && now >= expires_at.saturating_add_millis(grace_ms)
+            // The end of time is never over.
+            && *expires_at < Timestamp::from_unix_millis(u64::MAX)
+        {
+            let id = Digest::from_bytes(*id);
+            self.expiry.pop();
+            self.forget(&id);
+            swept += 1;
+        }
+        swept
+    }
+
+    fn forget(&mut self, id: &Digest) {
+        let Some(entry) = self.entries.remove(id) else { return };
+        self.bytes = self.bytes.saturating_sub(entry.call.bytes());
+        if let Slot::Occupied(mut own) = self.by_principal.entry(entry.ticket.binding.principal) {
+            match own.get().checked_sub(1) {
+                None | Some(0) => drop(own.remove()),
+                Some(left) => *own.get_mut() = left,
+            }
+        }
+    }
+
+    pub(super) fn load(&self, id: &Digest, now: Timestamp) -> Option<Loaded<Snapshot>> {
+        self.entries.get(id).map(|entry| Loaded {
+            binding: entry.ticket.binding,
+            usable: entry.ticket.usable(now),
+            arguments: Arc::clone(&entry.call.arguments),
+        })
+    }
+
+    pub(super) fn claim(&mut self, id: &Digest, presented: &Binding, now: Timestamp) -> Result<By, Refusal> {
+        self.step(id, |entry| entry.ticket.claim(presented, now).map(|()| entry.ticket.by))
+            .unwrap_or(Err(Refusal::Unknown))
+    }
+
+    pub(super) fn withdraw(&mut self, id: &Digest) {
+        self.step(id, |entry| entry.ticket.cancel());
+    }
+
+    pub(super) fn decide(
+        &mut self,
+        id: &Digest,
+        verdict: Verdict,
+        approver: &CallContext<'_>,
+        now: Timestamp,
+    ) -> Result<(), DecideFault> {
+        let decided = self.step(id, |entry| {
+            if entry.call.tenant.as_deref() != approver.tenant {
+                return Err(DecideFault::Unknown);
+            }
+            let scope = entry.call.scope.as_deref().unwrap_or_default();
+            Ok(entry.ticket.decide(verdict, approver, scope, now)?)
+        });
+        decided.unwrap_or(Err(DecideFault::Unknown))
+    }
+
+    /// Applies one rule to one ticket, and lets go of what a settled ticket no longer needs.
+    fn step<R>(&mut self, id: &Digest, rule: impl FnOnce(&mut Entry) -> R) -> Option<R> {
+        let entry = self.entries.get_mut(id)?;
+        let before = entry.call.bytes();
+        let answer = rule(entry);
+        if !matches!(entry.ticket.state, TicketState::Pending | TicketState::Approved) {
+            entry.call.arguments = Arc::default();
+            entry.call.summary = String::new();
+        }
+        self.bytes = self.bytes.saturating_sub(before.saturating_sub(entry.call.bytes()));
+        Some(answer)
+    }
+
+    pub(super) fn pending(&self, approver: &CallContext<'_>, max: usize, now: Timestamp) -> Vec<PendingApproval> {
+        let mut found: Vec<_> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| {
+                // The rule itself says whether a decision would count.
+                let scope = entry.call.scope.as_deref().unwrap_or_default();
+                let mut trial = entry.ticket;
+                entry.call.tenant.as_deref() == approver.tenant
+                    && trial.decide(Verdict::Deny, approver, scope, now).is_ok()
+            })
+            .collect();
+        found.sort_unstable_by_key(|(id, entry)| (entry.ticket.issued_at, *id.as_bytes()));
+        found.truncate(max);
+        found
+            .into_iter()
+            .map(|(id, Entry { ticket, call })| PendingApproval {
+                ticket: *id,
+                tool: call.tool.clone(),
+                tenant: call.tenant.clone(),
+                principal: call.principal.clone(),
+                channel: call.channel.clone(),
+                request_id: call.request_id.clone(),
+                scope: call.scope.clone().unwrap_or_default(),
+                summary: call.summary.clone(),
+                issued_at: ticket.issued_at,
+                expires_at: ticket.expires_at,
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,83 @@
+//! A store with its clock, and requests to keep in it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_core::confirm::{caller_digest, principal_digest};
+use callgate_core::context::{CallContext, Scopes};
+use callgate_core::digest::Digest;
+use callgate_std::clock::ManualClock;
+use callgate_std::confirmations::{Binding, By, ConfirmationStore, PendingRequest};
+
+/// How long the suite's tickets live, in milliseconds.
+pub(crate) const TTL: u64 = 60_000;
+/// What no store may show anywhere.
+pub(crate) const CANARY: &str = "CANARY-7f3a";
+
+pub(crate) struct Bench {
+    pub(crate) store: Box<dyn ConfirmationStore>,
+    /// Says whether approvers can be reached.
+    pub(crate) attach: Box<dyn Fn(bool) + Send + Sync>,
+    /// What `Debug` shows of the store.
+    pub(crate) debug: Box<dyn Fn() -> String + Send + Sync>,
+    pub(crate) clock: ManualClock,
+}
+
+impl Bench {
+    pub(crate) fn new<S: ConfirmationStore + Debug + 'static>(
+        store: S,
+        clock: ManualClock,
+        attach: fn(&S, bool),
+    ) -> Self {
+        let store = Arc::new(store);
+        let (shown, attached) = (Arc::clone(&store), Arc::clone(&store));
+        attach(&store, true);
+        Self {
+            store: Box::new(store),
+            attach: Box::new(move |on| attach(&attached, on)),
+            debug: Box::new(move || format!("{shown:?}")),
+            clock,
+        }
+    }
+
+    /// Time passes, in milliseconds.
+    pub(crate) fn pass(&self, ms: u64) {
+        self.clock.advance(Duration::from_millis(ms));
+    }
+}
+
+pub(crate) const ALICE: CallContext<'static> = CallContext::new("web", "r1").with_principal("alice");
+pub(crate) const BOB: CallContext<'static> =
+    CallContext::new("web", "r2").with_principal("bob").with_scopes(Scopes::new("approve"));
+
+fn digest(number: u64) -> Digest {
+    Digest::of_bytes(&number.to_be_bytes())
+}
+
+pub(crate) fn binding(number: u64) -> Binding {
+    Binding {
+        tool: digest(number),
+        arguments: digest(number.wrapping_add(1)),
+        caller: caller_digest(&ALICE),
+        principal: principal_digest(&ALICE),
+    }
+}
+
+/// A call of Alice's that she confirms herself.
+pub(crate) fn request(number: u64) -> PendingRequest<'static> {
+    PendingRequest {
+        binding: binding(number),
+        by: By::Caller,
+        approver_scope: None,
+        caller: ALICE,
+        tool: "fs.write",
+        arguments: br#"{"path":"CANARY-7f3a"}"#,
+        summary: r#"fs.write({"path":"notes.txt"})"#,
+    }
+}
+
+/// A call of Alice's that somebody else has to approve.
+pub(crate) fn approval(number: u64) -> PendingRequest<'static> {
+    PendingRequest { by: By::Approver, approver_scope: Some("approve"), ..request(number) }
+}

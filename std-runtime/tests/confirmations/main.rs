@@ -1,0 +1,69 @@
+//! Every store of confirmations passes one suite.
+#![cfg(test)]
+
+mod bench;
+mod model;
+mod suite;
+
+use callgate_std::confirmations::{Capacity, MemoryConfirmations};
+use callgate_std::entropy::SeededEntropy;
+
+use bench::Bench;
+use callgate_std::clock::ManualClock;
+
+fn memory(capacity: Capacity) -> Bench {
+    let clock = ManualClock::new();
+    let store = MemoryConfirmations::with(capacity, clock.shared(), SeededEntropy::shared(7));
+    Bench::new(store, clock, MemoryConfirmations::attach_approvers)
+}
+
+macro_rules! suite {
+    ($($store:ident: $($name:ident)+;)+) => { $(
+        mod $store {
+            $(#[test] fn $name() { crate::suite::$name(&super::$store); })+
+        }
+    )+ };
+}
+
+suite! {
+    memory: a1_only_issued_tokens_redeem a4_each_part_of_the_binding_counts a5_one_claim_among_many_threads
+        a5_a_claim_is_never_undone a6_a_mismatch_burns_the_ticket a9_the_first_decision_stands
+        a9_no_interleaving_executes_what_was_denied a10_expiry_is_exact a2_who_may_decide a2_what_an_approver_sees
+        a11_nothing_shows_a_token_or_an_argument c2_a_backward_jump_revives_nothing c3_sweeping_removes_nothing_alive
+        f3_no_answer_counts_after_the_deadline f5_bounds_refuse_and_recover a18_no_approver_is_a_refusal
+        withdrawing_is_final;
+}
+
+#[test]
+fn n2_memory_refines_the_model() {
+    model::refines(&memory, 256, false);
+}
+
+#[test]
+fn c2_memory_refines_the_model_while_the_clock_steps() {
+    model::refines(&memory, 256, true);
+}
+
+/// C3, X6: many pending tickets are kept, found, claimed and swept.
+#[test]
+fn c3_a_hundred_thousand_pending() {
+    use bench::TTL;
+    let request = bench::request(1);
+    let bench = memory(Capacity { per_principal: 100_000, ..Capacity::DEFAULT });
+    let tickets: Vec<_> = (0..100_000)
+        .map(|i| {
+            if i == 50_000 {
+                bench.pass(TTL / 2);
+            }
+            bench.store.issue(&request, TTL).expect("there is room").token.hash()
+        })
+        .collect();
+    assert!(bench.store.issue(&request, TTL).is_err(), "F5: full");
+    bench.pass(TTL / 2);
+    // The older half has expired, so there is room again, and the younger half is untouched.
+    for (i, ticket) in tickets.iter().enumerate() {
+        let claimed = bench.store.claim(ticket, &request.binding).expect("memory answers");
+        assert_eq!(claimed.is_ok(), i >= 50_000, "ticket {i}");
+    }
+    assert!(bench.store.issue(&request, TTL).is_ok());
+}
