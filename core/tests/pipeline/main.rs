@@ -8,5 +8,6 @@
 )]
 
 mod confirmation;
+mod inspection;
 mod order;
 mod world;

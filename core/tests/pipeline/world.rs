@@ -129,6 +129,7 @@ impl Tool for Probe {
 pub(crate) struct Host {
     pub(crate) world: World,
     pub(crate) tool: Probe,
+    pub(crate) channels: ChannelTable<'static>,
     pub(crate) key: DigestKey,
     tickets: RefCell<BTreeMap<[u8; 32], (Ticket, Vec<u8>)>>,
     bucket: Cell<Bucket>,
@@ -163,6 +164,7 @@ impl Host {
         Self {
             world,
             tool: Probe { spec, schema: Schema::object(PROPERTIES) },
+            channels: ChannelTable::DEFAULTS,
             key: DigestKey::new([9; 32]),
             tickets: RefCell::default(),
             bucket: Cell::new(Bucket::FRESH),
@@ -220,7 +222,7 @@ impl Host {
     fn decide(&self, subject: &Subject<'_>) -> Decision<&'static str> {
         self.note("decide");
         match self.world.policy {
-            None | Some(Answer::Good) => PolicyGate::new(ChannelTable::DEFAULTS).decide(subject),
+            None | Some(Answer::Good) => PolicyGate::new(self.channels).decide(subject),
             Some(Answer::Refuses) => Decision::Deny(Denial {
                 reason: Reason::DeniedByRule { rule: 7, description: None },
                 unknown_channel: false,
