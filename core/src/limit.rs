@@ -25,6 +25,7 @@ use core::fmt;
 use core::num::NonZeroU64;
 
 use crate::context::CallContext;
+use crate::digest::{Digest, DigestBuilder};
 use crate::time::Instant;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -32,6 +33,9 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// The longest time, in nanoseconds, in which a whole burst is paid back; about 146 years.
 const MAX_SPAN_NANOS: u64 = u64::MAX / 4;
+
+/// The domain of a key's digest.
+const KEY_DOMAIN: &str = "gate/limit/v1";
 
 /// What a call that ends without running the tool still pays, at most (invariant R3).
 pub const UNEXECUTED_COST: u32 = 1;
@@ -317,8 +321,8 @@ pub enum Purpose {
 
 /// Whose bucket it is. Made from the authenticated context, never from arguments (invariant P2).
 ///
-/// A store keys its buckets by the value (`Eq` and `Hash`), or by its [encoding](LimitKey::encode); both keep apart what differs
-/// in any part (invariant R6).
+/// A store keys its buckets by the value (`Eq` and `Hash`), by its [encoding](LimitKey::encode) or by its
+/// [digest](LimitKey::digest); each keeps apart what differs in any part (invariant R6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct LimitKey<'a> {
     /// The tenant, when one gate serves several.
@@ -351,6 +355,18 @@ impl<'a> LimitKey<'a> {
             tool: None,
             purpose: Purpose::Attempts,
         }
+    }
+
+    /// A digest of all parts, for stores with keys of one length.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let mut digest = DigestBuilder::new(KEY_DOMAIN);
+        digest.u64(match self.purpose {
+            Purpose::Calls => 0,
+            Purpose::Attempts => 1,
+        });
+        digest.option_str(self.tenant).option_str(self.principal).str(self.channel).option_str(self.tool);
+        digest.finish()
     }
 
     /// Feeds an injective encoding to `sink`, piece by piece: the purpose, then each part as one byte that says whether it is
@@ -566,6 +582,7 @@ mod tests {
             for purpose in [Purpose::Calls, Purpose::Attempts] {
                 let key = LimitKey { tenant: part(0), principal: part(1), channel, tool: part(3), purpose };
                 assert!(seen.insert(encoded(&key)), "{key:?}");
+                assert!(seen.insert(key.digest().as_bytes().to_vec()), "{key:?}");
             }
         }
     }

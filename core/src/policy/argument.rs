@@ -1,6 +1,7 @@
 //! Tests of a call's clamped arguments, for rules and grants.
 
 use crate::args::Args;
+use crate::digest::DigestBuilder;
 use crate::json::{Event, Number, Value};
 
 /// The most members a grant may name; a grant that names more covers nothing (invariant F5).
@@ -185,6 +186,23 @@ impl<S: AsRef<str>> ArgTest<S> {
             ArgCheck::Present | ArgCheck::Absent | ArgCheck::Equals(ArgValue::Null) => None,
         };
         holds.map_or(Holds::Open, Holds::from)
+    }
+
+    /// Adds every field to `digest`.
+    pub(super) fn add_to(&self, digest: &mut DigestBuilder) {
+        let Self { key, check, alternative } = self;
+        digest.str(key.as_ref()).bool(*alternative);
+        match check {
+            ArgCheck::Present => digest.u64(0),
+            ArgCheck::Absent => digest.u64(1),
+            ArgCheck::Equals(ArgValue::Null) => digest.u64(2),
+            ArgCheck::Equals(ArgValue::Bool(value)) => digest.u64(3).bool(*value),
+            ArgCheck::Equals(ArgValue::Number(value)) => digest.u64(4).number(*value),
+            ArgCheck::Equals(ArgValue::Text(value)) => digest.u64(5).str(value.as_ref()),
+            ArgCheck::Min(least) => digest.u64(6).number(*least),
+            ArgCheck::Max(most) => digest.u64(7).number(*most),
+            ArgCheck::Prefix(prefix) => digest.u64(8).str(prefix.as_ref()),
+        };
     }
 
     /// Whether the test can ever be decided; what a configuration is checked for.

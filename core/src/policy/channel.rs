@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::consent::By;
+use crate::digest::DigestBuilder;
 use crate::name::{NameError, check_label};
 
 /// The rules of one channel.
@@ -99,6 +100,23 @@ impl<'a> ChannelPolicy<'a> {
         self
     }
 
+    /// Adds every field to `digest`.
+    fn add_to(&self, digest: &mut DigestBuilder) {
+        // Taken apart by name, so that a field added later cannot be left out.
+        let Self {
+            name,
+            require_auth,
+            allow_all,
+            block_mutating,
+            require_rule,
+            require_confirmation_for_mutating,
+            confirm_by,
+            consent_required,
+        } = self;
+        digest.str(name).bool(*require_auth).bool(*allow_all).bool(*block_mutating).bool(*require_rule);
+        digest.bool(*require_confirmation_for_mutating).str(confirm_by.as_str()).bool(*consent_required);
+    }
+
     /// Both at once: whatever one of the two refuses or asks for.
     fn and(self, other: &Self) -> Self {
         Self {
@@ -171,6 +189,14 @@ impl<'a> ChannelTable<'a> {
         let own = self.own;
         let kept = self.defaults.iter().filter(move |built_in| own.iter().all(|channel| channel.name != built_in.name));
         own.iter().chain(kept)
+    }
+
+    /// Adds the channels to `digest`, in their order.
+    pub(super) fn add_to(&self, digest: &mut DigestBuilder) {
+        digest.list(self.iter().count());
+        for channel in self.iter() {
+            channel.add_to(digest);
+        }
     }
 
     /// Checks the table before it is used (invariant F7).

@@ -6,6 +6,10 @@ use super::denial::{Denial, Reason};
 use super::rule::{Effect, Rule, RuleFault, RuleProvider};
 use super::subject::Subject;
 use crate::context::{Mode, Scopes};
+use crate::digest::{Digest, DigestBuilder};
+
+/// The domain of a policy's digest.
+const POLICY_DOMAIN: &str = "gate/policy/v1";
 
 /// What a policy says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,6 +113,17 @@ impl<'a> PolicyGate<'a> {
     #[must_use]
     pub fn channel(&self, name: &str) -> Channel<'a> {
         self.channels.get(name)
+    }
+
+    /// The digest of the channels and of what the host provides: what a record of a changed policy names (invariant P6). Rules
+    /// have a digest of their own, [`super::RuleSet::digest`].
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let Self { channels, provides } = self;
+        let mut digest = DigestBuilder::new(POLICY_DOMAIN);
+        channels.add_to(&mut digest);
+        digest.str(provides.as_str());
+        digest.finish()
     }
 
     /// Decides without rules.

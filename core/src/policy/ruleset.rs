@@ -6,7 +6,11 @@ use super::argument::{ArgTest, Holds, hold};
 use super::rule::{Effect, Rule, RuleFault, RuleProvider};
 use super::subject::Subject;
 use crate::context::Scopes;
+use crate::digest::{Digest, DigestBuilder};
 use crate::name::{check_label, check_principal, check_tool_name};
+
+/// The domain of the digest of rules.
+const RULES_DOMAIN: &str = "gate/rules/v1";
 
 /// One rule: which calls it is about, and what it does to them. What is `None` is not asked for.
 ///
@@ -159,6 +163,33 @@ impl<S: AsRef<str>, L: AsRef<[ArgTest<S>]>> RuleDef<S, L> {
         }
     }
 
+    /// Adds every field to `digest`.
+    fn add_to(&self, digest: &mut DigestBuilder) {
+        // Taken apart by name, so that a field added later cannot be left out.
+        let Self {
+            id,
+            effect,
+            tenant,
+            channel,
+            principal,
+            tool,
+            mutating,
+            arguments,
+            scopes,
+            description,
+            overrides_block,
+        } = self;
+        digest.i64(*id).str(effect.as_str());
+        for text in [tenant, channel, principal, tool, scopes, description] {
+            digest.option_str(text.as_ref().map(AsRef::as_ref));
+        }
+        digest.option(mutating.is_some()).bool(*mutating == Some(true)).bool(*overrides_block);
+        digest.list(arguments.as_ref().len());
+        for test in arguments.as_ref() {
+            test.add_to(digest);
+        }
+    }
+
     /// An order among rules that does not depend on where they stand.
     fn rank(&self) -> (i64, Option<&str>, Option<&str>) {
         (self.id, self.description.as_ref().map(AsRef::as_ref), self.scopes.as_ref().map(AsRef::as_ref))
@@ -214,6 +245,17 @@ impl<'a, S: AsRef<str>, L: AsRef<[ArgTest<S>]>> RuleSet<'a, S, L> {
             };
             place(a).cmp(&place(b)).then_with(|| a.rank().cmp(&b.rank()))
         })
+    }
+
+    /// The digest of the rules, in their order: what a record of changed rules names (invariant P6).
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let mut digest = DigestBuilder::new(RULES_DOMAIN);
+        digest.list(self.0.len());
+        for rule in self.0 {
+            rule.add_to(&mut digest);
+        }
+        digest.finish()
     }
 
     /// Checks the rules before they are used (invariant F7).

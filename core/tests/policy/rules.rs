@@ -259,3 +259,66 @@ fn rules_can_own_their_texts() {
     assert!(Arc::ptr_eq(found.description.as_ref().unwrap(), rules[0].description.as_ref().unwrap()));
     assert_eq!(set.find(&subject(caller(), &WRITE, r#"{"path":"/srv"}"#)), Ok(None));
 }
+
+/// P6: whatever is changed in a policy changes its digest.
+#[test]
+fn p6_every_part_of_a_policy_is_in_its_digest() {
+    use callgate_core::policy::{By, ChannelPolicy};
+    const TESTS: &[&[ArgTest<&str>]] = &[
+        &[ArgTest::present("n")],
+        &[ArgTest::absent("n")],
+        &[ArgTest::text("n", "1")],
+        &[ArgTest::prefix("n", "1")],
+        &[ArgTest::number("n", Number::U64(1))],
+        &[ArgTest::number("n", Number::F64(1.0))],
+        &[ArgTest::min("n", Number::U64(1))],
+        &[ArgTest::max("n", Number::U64(1))],
+        &[ArgTest::bool("n", true)],
+        &[ArgTest::bool("n", false)],
+        &[ArgTest { key: "n", check: ArgCheck::Equals(ArgValue::Null), alternative: false }],
+        &[ArgTest::present("n"), ArgTest::present("m")],
+        &[ArgTest::present("n"), ArgTest::present("m").or()],
+    ];
+    let rule = Def::allow(1);
+    let mut rules = vec![
+        rule,
+        Def::deny(1),
+        Def::allow(-1),
+        rule.in_tenant("x"),
+        rule.on_channel("x"),
+        rule.by_principal("x"),
+        rule.for_tools("x"),
+        rule.needing("x"),
+        rule.described("x"),
+        rule.for_mutating(true),
+        rule.for_mutating(false),
+        rule.overriding_block(),
+    ];
+    rules.extend(TESTS.iter().map(|tests| rule.with_arguments(tests)));
+    let mut seen = std::collections::HashSet::new();
+    assert!(seen.insert(RuleSet::<&str, &[ArgTest<&str>]>::new(&[]).digest()));
+    for changed in &rules {
+        assert!(seen.insert(RuleSet::new(&[*changed]).digest()), "{changed:?}");
+    }
+    assert!(seen.insert(RuleSet::new(&rules).digest()));
+
+    let channel = ChannelPolicy::new("api");
+    let channels = [
+        channel,
+        ChannelPolicy::new("web"),
+        channel.without_auth(),
+        channel.allowing_all(),
+        channel.blocking_mutating(),
+        channel.requiring_rule(),
+        channel.confirming_mutating(),
+        channel.confirmed_by_approver(),
+        channel.requiring_consent(),
+    ];
+    assert_eq!(channel.confirm_by, By::Caller);
+    for changed in channels {
+        assert!(seen.insert(PolicyGate::new(ChannelTable::new(&[changed])).digest()), "{changed:?}");
+        assert!(seen.insert(PolicyGate::new(ChannelTable::over_defaults(&[changed])).digest()), "{changed:?}");
+    }
+    assert!(seen.insert(PolicyGate::new(ChannelTable::new(&channels)).digest()));
+    assert!(seen.insert(GATE.digest()) && seen.insert(GATE.providing(Scopes::new("network")).digest()));
+}
