@@ -129,6 +129,8 @@ fn a7_a_grant_covers_only_what_it_names() {
     assert_eq!(covers(ConsentGrant { session: Some("s2"), ..good }, caller, fits), Err(Uncovered::Session));
     assert_eq!(covers(ConsentGrant { uses_left: Some(0), ..good }, caller, fits), Err(Uncovered::UsedUp));
     assert_eq!(covers(good, caller, r#"{"key":"other"}"#), Err(Uncovered::Arguments));
+    let blind = Subject { arguments: None, ..subject(caller, &SET, fits) };
+    assert_eq!(good.covers(&blind), Err(Uncovered::Arguments));
     caller.session = None;
     assert_eq!(covers(good, caller, fits), Err(Uncovered::Session));
     // Nobody's grant is for nobody.

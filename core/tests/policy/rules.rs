@@ -52,7 +52,7 @@ fn a_rule_is_about_the_calls_it_names() {
         let deny = Def { effect: Effect::Deny, ..rule };
         assert_eq!(matches(deny, &WRITE, "{}"), write, "{deny:?}");
     }
-    let nobody = CallContext::new("telegram", "r1");
+    let nobody = CallContext::new("telegram", "r1").with_principal("");
     let rules = [Def::allow(1).by_principal("")];
     assert!(RuleSet::new(&rules).matching(&subject(nobody, &READ, "{}")).is_none(), "nobody is not named by \"\"");
 }
