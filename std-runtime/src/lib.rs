@@ -3,4 +3,5 @@
 pub mod clock;
 pub mod confirmations;
 pub mod entropy;
+pub mod limiter;
 mod lock;
