@@ -105,23 +105,23 @@ impl ConfirmationStore for MemoryConfirmations {
         Ok(Issued { token, expires_at: wall.saturating_add_millis(ttl_ms) })
     }
 
-    fn load(&self, ticket: &Digest) -> Result<Option<Loaded>, StoreFault> {
+    fn load(&self, ticket: Digest) -> Result<Option<Loaded>, StoreFault> {
         let (shelf, now, _) = self.open();
         Ok(shelf.table.load(ticket, now))
     }
 
-    fn claim(&self, ticket: &Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
         let (mut shelf, now, _) = self.open();
         Ok(shelf.table.claim(ticket, presented, now))
     }
 
-    fn withdraw(&self, ticket: &Digest) -> Result<(), StoreFault> {
+    fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
         let (mut shelf, ..) = self.open();
         shelf.table.withdraw(ticket);
         Ok(())
     }
 
-    fn decide(&self, ticket: &Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
         let (mut shelf, now, _) = self.open();
         shelf.table.decide(ticket, verdict, approver, now)
     }

@@ -37,7 +37,7 @@ pub type Snapshot = Arc<[u8]>;
 pub type Loaded = callgate_core::call::Loaded<Snapshot>;
 
 /// What a ticket is issued for.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct PendingRequest<'a> {
     /// What the ticket is good for.
     pub binding: Binding,
@@ -51,13 +51,17 @@ pub struct PendingRequest<'a> {
     pub tool: &'a str,
     /// The arguments' text as it was sent. Kept as it is, secrets included: the call will run on it.
     pub arguments: &'a [u8],
-    /// What an approver is shown: redacted, whole, and safe to print. See [`summarize`].
-    pub summary: &'a str,
+    /// What an approver is shown: redacted, whole, and safe to print. Empty where no approver is asked. See [`summarize`].
+    pub summary: String,
 }
 
 impl<'a> PendingRequest<'a> {
     /// The request of a call that needs a ticket.
-    pub fn of<C: Context, T: Tool>(asking: &'a Asking<C, T>, summary: &'a str) -> Self {
+    pub fn of<C: Context, T: Tool>(asking: &'a Asking<C, T>) -> Self {
+        let summary = match asking.by() {
+            By::Approver => summarize(asking),
+            By::Caller => String::new(),
+        };
         Self {
             binding: *asking.binding(),
             by: asking.by(),
@@ -171,27 +175,27 @@ pub trait ConfirmationStore: Send + Sync {
     ///
     /// # Errors
     /// The store failed.
-    fn load(&self, ticket: &Digest) -> Result<Option<Loaded>, StoreFault>;
+    fn load(&self, ticket: Digest) -> Result<Option<Loaded>, StoreFault>;
 
     /// Claims a ticket for the call that `presented` describes: at most one claim of a ticket ever succeeds (invariant
     /// A5). A presentation for anything else withdraws the ticket (invariant A6).
     ///
     /// # Errors
     /// The store failed. Whether the ticket was claimed is unknown then, so the call must not run.
-    fn claim(&self, ticket: &Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault>;
+    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault>;
 
     /// Withdraws a ticket, unless it is settled or unknown.
     ///
     /// # Errors
     /// The store failed.
-    fn withdraw(&self, ticket: &Digest) -> Result<(), StoreFault>;
+    fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault>;
 
     /// Takes an approver's decision. `approver` comes from a transport that authenticated it, never from arguments
     /// (invariants A2, A3). The first decision stands (invariant A9).
     ///
     /// # Errors
     /// The decision does not count, or the store failed.
-    fn decide(&self, ticket: &Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault>;
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault>;
 
     /// What `approver` could decide now, the oldest first, at most `max`.
     ///
@@ -205,19 +209,19 @@ impl<S: ConfirmationStore + ?Sized> ConfirmationStore for Arc<S> {
         (**self).issue(request, ttl_ms)
     }
 
-    fn load(&self, ticket: &Digest) -> Result<Option<Loaded>, StoreFault> {
+    fn load(&self, ticket: Digest) -> Result<Option<Loaded>, StoreFault> {
         (**self).load(ticket)
     }
 
-    fn claim(&self, ticket: &Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
         (**self).claim(ticket, presented)
     }
 
-    fn withdraw(&self, ticket: &Digest) -> Result<(), StoreFault> {
+    fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
         (**self).withdraw(ticket)
     }
 
-    fn decide(&self, ticket: &Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
         (**self).decide(ticket, verdict, approver)
     }
 

@@ -73,7 +73,7 @@ impl PendingCall {
             channel: caller.channel.to_owned(),
             request_id: caller.request_id.to_owned(),
             scope: request.approver_scope.map(str::to_owned),
-            summary: request.summary.to_owned(),
+            summary: request.summary.clone(),
             arguments: Arc::from(request.arguments),
         }
     }
@@ -161,14 +161,14 @@ impl Table {
         {
             let id = Digest::from_bytes(*id);
             self.expiry.pop();
-            self.forget(&id);
+            self.forget(id);
             swept += 1;
         }
         swept
     }
 
-    fn forget(&mut self, id: &Digest) {
-        let Some(entry) = self.entries.remove(id) else { return };
+    fn forget(&mut self, id: Digest) {
+        let Some(entry) = self.entries.remove(&id) else { return };
         self.bytes = self.bytes.saturating_sub(entry.call.bytes());
         if let Slot::Occupied(mut own) = self.by_principal.entry(entry.ticket.binding.principal) {
             match own.get().checked_sub(1) {
@@ -178,26 +178,26 @@ impl Table {
         }
     }
 
-    pub(super) fn load(&self, id: &Digest, now: Timestamp) -> Option<Loaded<Snapshot>> {
-        self.entries.get(id).map(|entry| Loaded {
+    pub(super) fn load(&self, id: Digest, now: Timestamp) -> Option<Loaded<Snapshot>> {
+        self.entries.get(&id).map(|entry| Loaded {
             binding: entry.ticket.binding,
             usable: entry.ticket.usable(now),
             arguments: Arc::clone(&entry.call.arguments),
         })
     }
 
-    pub(super) fn claim(&mut self, id: &Digest, presented: &Binding, now: Timestamp) -> Result<By, Refusal> {
+    pub(super) fn claim(&mut self, id: Digest, presented: &Binding, now: Timestamp) -> Result<By, Refusal> {
         self.step(id, |entry| entry.ticket.claim(presented, now).map(|()| entry.ticket.by))
             .unwrap_or(Err(Refusal::Unknown))
     }
 
-    pub(super) fn withdraw(&mut self, id: &Digest) {
+    pub(super) fn withdraw(&mut self, id: Digest) {
         self.step(id, |entry| entry.ticket.cancel());
     }
 
     pub(super) fn decide(
         &mut self,
-        id: &Digest,
+        id: Digest,
         verdict: Verdict,
         approver: &CallContext<'_>,
         now: Timestamp,
@@ -213,8 +213,8 @@ impl Table {
     }
 
     /// Applies one rule to one ticket, and lets go of what a settled ticket no longer needs.
-    fn step<R>(&mut self, id: &Digest, rule: impl FnOnce(&mut Entry) -> R) -> Option<R> {
-        let entry = self.entries.get_mut(id)?;
+    fn step<R>(&mut self, id: Digest, rule: impl FnOnce(&mut Entry) -> R) -> Option<R> {
+        let entry = self.entries.get_mut(&id)?;
         let before = entry.call.bytes();
         let answer = rule(entry);
         if !matches!(entry.ticket.state, TicketState::Pending | TicketState::Approved) {

@@ -73,7 +73,7 @@ pub(crate) fn request(number: u64) -> PendingRequest<'static> {
         caller: ALICE,
         tool: "fs.write",
         arguments: br#"{"path":"CANARY-7f3a"}"#,
-        summary: r#"fs.write({"path":"notes.txt"})"#,
+        summary: r#"fs.write({"path":"notes.txt"})"#.to_owned(),
     }
 }
 

@@ -62,7 +62,7 @@ fn c3_a_hundred_thousand_pending() {
     bench.pass(TTL / 2);
     // The older half has expired, so there is room again, and the younger half is untouched.
     for (i, ticket) in tickets.iter().enumerate() {
-        let claimed = bench.store.claim(ticket, &request.binding).expect("memory answers");
+        let claimed = bench.store.claim(*ticket, &request.binding).expect("memory answers");
         assert_eq!(claimed.is_ok(), i >= 50_000, "ticket {i}");
     }
     assert!(bench.store.issue(&request, TTL).is_ok());

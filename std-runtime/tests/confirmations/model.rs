@@ -72,24 +72,24 @@ fn check(bench: &Bench, operations: &[Operation], steps: bool) {
             Operation::StepWall(ms) => bench.clock.step_wall(*ms),
             Operation::Load(i) => {
                 let Some((id, ticket)) = model.get(at(i)) else { continue };
-                let usable = bench.store.load(id).expect("answers").is_some_and(|found| found.usable.is_ok());
+                let usable = bench.store.load(*id).expect("answers").is_some_and(|found| found.usable.is_ok());
                 compare(usable, ticket.usable(now).is_ok(), operation);
             }
             Operation::Claim(i) | Operation::Present(i) => {
                 let Some((id, ticket)) = model.get_mut(at(i)) else { continue };
                 let presented = binding(if matches!(operation, Operation::Claim(_)) { 1 } else { 2 });
-                let claimed = bench.store.claim(id, &presented).expect("answers");
+                let claimed = bench.store.claim(*id, &presented).expect("answers");
                 compare(claimed.is_ok(), ticket.claim(&presented, now).is_ok(), operation);
                 assert_ne!(claimed, Err(Refusal::Malformed));
             }
             Operation::Decide(i, verdict) => {
                 let Some((id, ticket)) = model.get_mut(at(i)) else { continue };
-                let decided = bench.store.decide(id, *verdict, &BOB);
+                let decided = bench.store.decide(*id, *verdict, &BOB);
                 compare(decided.is_ok(), ticket.decide(*verdict, &BOB, "approve", now).is_ok(), operation);
             }
             Operation::Withdraw(i) => {
                 let Some((id, ticket)) = model.get_mut(at(i)) else { continue };
-                bench.store.withdraw(id).expect("answers");
+                bench.store.withdraw(*id).expect("answers");
                 ticket.cancel();
             }
         }
