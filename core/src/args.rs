@@ -195,10 +195,116 @@ impl<'a> Iterator for Clamps<'a> {
 }
 
 #[cfg(test)]
+#[path = "../tests/json_reader/model.rs"]
+mod model;
+
+#[cfg(test)]
 mod tests {
+    use super::model::{self, Json};
     use super::*;
-    use crate::json::Number;
+    use crate::json::{Number, key_capacity};
+    use proptest::prelude::*;
     use std::string::String;
+    use std::vec::Vec;
+
+    fn read<R>(text: &str, look: impl FnOnce(Args<'_>, &mut [KeySlot]) -> R) -> R {
+        let mut keys = std::vec![KeySlot::default(); key_capacity(text.as_bytes())];
+        let args = Args::read(text.as_bytes(), &mut keys, &Limits::DEFAULT).expect("good text");
+        look(args, &mut keys)
+    }
+
+    /// The scalars that a clamp can concern, in the order of the text.
+    fn scalars<'v>(value: &'v mut Json, found: &mut Vec<&'v mut Json>) {
+        match value {
+            Json::Integer(_) | Json::Decimal(_) | Json::Text(_) => found.push(value),
+            Json::Array(items) => items.iter_mut().for_each(|item| scalars(item, found)),
+            Json::Object(members) => members.iter_mut().for_each(|(_, value)| scalars(value, found)),
+            Json::Null | Json::Bool(_) => {}
+        }
+    }
+
+    fn same(a: Value<'_>, b: Value<'_>) -> bool {
+        a.kind() == b.kind()
+            && a.as_number() == b.as_number()
+            && a.as_text() == b.as_text()
+            && a.as_bool() == b.as_bool()
+            && a.items().count() == b.items().count()
+            && a.items().zip(b.items()).all(|(a, b)| same(a, b))
+            && a.members().count() == b.members().count()
+            && a.members().zip(b.members()).all(|((key_a, a), (key_b, b))| key_a == key_b && same(a, b))
+    }
+
+    proptest! {
+        // K4: arguments with clamps are, to everyone who looks, the arguments that have the clamped values in their text.
+        #[test]
+        fn k4_clamps_in_place_equal_clamped_text(
+            value in model::objects(),
+            seed in any::<u64>(),
+            choices in proptest::collection::vec((any::<prop::sample::Index>(), any::<i64>(), 0..10_u32), 0..MAX_CLAMPS),
+        ) {
+            let text = value.to_text(Some(seed));
+            let mut clamped = value;
+            let mut edits = Edits::new();
+            read(&text, |args, _| {
+                let places: Vec<u32> = args
+                    .events()
+                    .filter(|(_, event)| matches!(event, Event::Number(_) | Event::String(_)))
+                    .map(|(at, _)| at)
+                    .collect();
+                let mut scalars_of_clamped = Vec::new();
+                scalars(&mut clamped, &mut scalars_of_clamped);
+                prop_assert_eq!(places.len(), scalars_of_clamped.len());
+                for (choice, number, chars) in &choices {
+                    if places.is_empty() {
+                        break;
+                    }
+                    let place = choice.index(places.len());
+                    let to = match &mut *scalars_of_clamped[place] {
+                        Json::Text(text) => {
+                            *text = text.chars().take(*chars as usize).collect();
+                            Replacement::Cut { chars: *chars }
+                        }
+                        other => {
+                            *other = Json::Integer((*number).into());
+                            let number = u64::try_from(*number).map_or(Number::I64(*number), Number::U64);
+                            Replacement::Number(number)
+                        }
+                    };
+                    // The last clamp of a place counts; a string cut twice is as short as the shorter cut.
+                    let to = match (to, edits.as_slice().iter().find(|edit| edit.at == places[place])) {
+                        (Replacement::Cut { chars: a }, Some(Edit { to: Replacement::Cut { chars: b }, .. })) => {
+                            Replacement::Cut { chars: a.min(*b) }
+                        }
+                        (to, _) => to,
+                    };
+                    edits.push(Edit { at: places[place], to }).expect("no more clamps than there is room");
+                }
+                Ok(())
+            })?;
+            let expected = clamped.to_text(None);
+            let key = DigestKey::new([1; 32]);
+            read(&text, |args, keys| read(&expected, |expected_args, expected_keys| {
+                let args = args.with_edits(&edits);
+                let expected_digest = expected_args.digest(&key, expected_keys);
+                prop_assert_eq!(args.digest(&key, keys), expected_digest);
+                prop_assert!(same(args.value(), expected_args.value()));
+                let (mut room, mut expected_room) = (std::vec![0; text.len()], std::vec![0; expected.len()]);
+                let typed: serde_json::Value = args.deserialize(&mut room).expect("any value is one");
+                let expected_typed: serde_json::Value = expected_args.deserialize(&mut expected_room).expect("any value");
+                prop_assert_eq!(typed, expected_typed);
+                let mut written = String::new();
+                args.write_json(&mut written).expect("a string takes all");
+                read(&written, |again, keys| {
+                    prop_assert_eq!(again.digest(&key, keys), expected_digest);
+                    Ok(())
+                })?;
+                // K3: each clamp can be seen.
+                let clamps: Vec<_> = args.clamps().map(|clamp| clamp.at).collect();
+                prop_assert_eq!(clamps, edits.as_slice().iter().map(|edit| edit.at).collect::<Vec<_>>());
+                Ok(())
+            }))?;
+        }
+    }
 
     // K3, K4: what was clamped is visible as a clamp, and nothing else of the arguments changes.
     #[test]
@@ -218,7 +324,7 @@ mod tests {
         let rows = args.get("rows").expect("a member");
         assert_eq!(rows.items().nth(1).and_then(Value::as_text), Some("hé".into()));
         assert_eq!(args.get("n2").and_then(Value::as_number), Some(Number::U64(7)));
-        let clamped: std::vec::Vec<_> = args.clamps().collect();
+        let clamped: Vec<_> = args.clamps().collect();
         assert_eq!(clamped.len(), 2);
         assert_eq!(
             (clamped[0].from, clamped[0].to),

@@ -122,3 +122,46 @@ fn sift_down(heap: &mut [KeySlot], mut root: usize, order: &mut impl FnMut(&KeyS
         *slot = moving;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    // S5: sorted, with a number of comparisons that is bounded whatever the order was.
+    #[test]
+    fn s5_sorting_is_bounded_for_every_order() {
+        let orders: [fn(u32, u32) -> u32; 6] = [
+            |nth, _| nth,
+            |nth, len| len - nth,
+            |_, _| 7,
+            |nth, _| nth.wrapping_mul(0x9e37_79b9) >> 7,
+            |nth, _| nth % 2,
+            |nth, len| if nth < len / 2 { nth } else { len - nth },
+        ];
+        for len in [0, 1, 2, 3, 11, 12, 13, 14, 31, 32, 33, 100, 1_000, 4_096] {
+            for order in orders {
+                let mut slots: Vec<_> = (0..len).map(|nth| KeySlot { tag: order(nth, len), at: nth }).collect();
+                let mut expected = slots.clone();
+                expected.sort_by_key(|slot| (slot.tag, slot.at));
+                let mut comparisons = 0;
+                sort(&mut slots, |a, b| {
+                    comparisons += 1;
+                    (a.tag, a.at).cmp(&(b.tag, b.at))
+                });
+                assert!(slots == expected, "{len}");
+                let log = len.checked_ilog2().unwrap_or(0) + 1;
+                assert!(comparisons <= 2 * len * log + 66, "{comparisons} comparisons for {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn both_hashes_are_the_same() {
+        for len in 0..40 {
+            let key: Vec<u8> = (0..len).map(|nth: u8| nth.wrapping_mul(37)).collect();
+            assert_eq!(hash_plain(&key), hash_bytes(key.len(), key.iter().copied()));
+        }
+        assert_ne!(hash_plain(b"a"), hash_plain(b"a\0"));
+    }
+}

@@ -241,13 +241,13 @@ impl Scanner<'_, '_> {
             return Err(self.expected(ReadErrorKind::ExpectedKey));
         }
         let span = self.string()?;
-        self.note_key(at, span).inspect_err(|_| self.at = at)?;
         self.skip_space();
         if self.peek() != Some(b':') {
             return Err(self.expected(ReadErrorKind::ExpectedColon));
         }
         self.at += 1;
-        Ok(())
+        // Behind the colon, so that a text with fewer colons than keys is not taken for one with too many keys.
+        self.note_key(at, span).inspect_err(|_| self.at = at)
     }
 
     /// Notes the key of the innermost object whose opening quote stands at `at`, and compares it with the earlier ones
@@ -364,6 +364,7 @@ impl Scanner<'_, '_> {
         let leading_zero = self.peek() == Some(b'0');
         let whole = self.digits()?;
         if leading_zero && whole > 1 {
+            self.at = self.at - whole + 1;
             return Err(ReadErrorKind::InvalidNumber);
         }
         let mut integer = true;
