@@ -3,5 +3,7 @@
 pub mod clock;
 pub mod confirmations;
 pub mod entropy;
+pub mod interceptors;
 pub mod limiter;
 mod lock;
+pub mod observer;

@@ -1,0 +1,123 @@
+//! Interceptors: the last word before a tool runs. See [`callgate_core::intercept`] for what one may say.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+pub use callgate_core::intercept::{Interception, Interceptor};
+use callgate_core::policy::Subject;
+
+use crate::clock::{SharedClock, SystemClock};
+
+/// How long one interceptor may take where a host says nothing else, in milliseconds.
+pub const DEFAULT_TIME_LIMIT_MS: u64 = 1_000;
+
+/// Interceptors in the order in which they are asked: by priority, the highest first, then as they were added.
+///
+/// The first that answers or vetoes ends the round. One that fails, panics or takes longer than the limit vetoes (invariant
+/// E3): what it would have said is not known. It is not interrupted; a host that cannot trust an interceptor to return
+/// gives it a deadline of its own.
+///
+/// `O` is what tools return, `X` how the host keeps texts.
+pub struct Interceptors<O, X = Arc<str>> {
+    chain: Vec<Link<O, X>>,
+    clock: SharedClock,
+    limit_ns: u64,
+}
+
+struct Link<O, X> {
+    name: String,
+    priority: i32,
+    interceptor: Box<dyn Interceptor<O, X> + Send + Sync>,
+}
+
+impl<O, X> Interceptors<O, X> {
+    /// Nobody, with the system's clock and [`DEFAULT_TIME_LIMIT_MS`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with(SystemClock::shared(), DEFAULT_TIME_LIMIT_MS)
+    }
+
+    /// Nobody, with this clock and this limit in milliseconds for each interceptor.
+    #[must_use]
+    pub const fn with(clock: SharedClock, limit_ms: u64) -> Self {
+        Self { chain: Vec::new(), clock, limit_ns: limit_ms.saturating_mul(1_000_000) }
+    }
+
+    /// The same, and `interceptor`. Records call it `name` when it fails.
+    #[must_use]
+    pub fn and(self, name: &str, interceptor: impl Interceptor<O, X> + Send + Sync + 'static) -> Self {
+        self.and_with_priority(name, 0, interceptor)
+    }
+
+    /// The same with a priority other than 0. A higher one is asked earlier.
+    #[must_use]
+    pub fn and_with_priority(
+        mut self,
+        name: &str,
+        priority: i32,
+        interceptor: impl Interceptor<O, X> + Send + Sync + 'static,
+    ) -> Self {
+        let at = self.chain.partition_point(|other| other.priority >= priority);
+        self.chain.insert(at, Link { name: name.to_owned(), priority, interceptor: Box::new(interceptor) });
+        self
+    }
+
+    /// Whether nobody is asked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chain.is_empty()
+    }
+}
+
+impl<O, X: From<String> + AsRef<str>> Interceptors<O, X> {
+    /// Asks one after the other about a call.
+    #[must_use]
+    pub fn judge(&self, subject: &Subject<'_>) -> Interception<O, X> {
+        for Link { name, interceptor, .. } in &self.chain {
+            let started = self.clock.now().monotonic;
+            let judged = catch_unwind(AssertUnwindSafe(|| interceptor.judge(subject)));
+            let took = self.clock.now().monotonic.nanos_since(started);
+            match judged {
+                Err(panic) => {
+                    let text = panic_text(&*panic);
+                    return Interception::Failed(X::from(format!("interceptor {name} panicked: {text}")));
+                }
+                Ok(Interception::Failed(text)) => {
+                    return Interception::Failed(X::from(format!("interceptor {name} failed: {}", text.as_ref())));
+                }
+                Ok(veto @ Interception::Veto(_)) => return veto,
+                Ok(Interception::Continue | Interception::Answer(_)) if took > self.limit_ns => {
+                    let (took, limit) = (took / 1_000_000, self.limit_ns / 1_000_000);
+                    return Interception::Failed(X::from(format!(
+                        "interceptor {name} took {took} ms, more than the {limit} ms that it has"
+                    )));
+                }
+                Ok(answer @ Interception::Answer(_)) => return answer,
+                Ok(Interception::Continue) => {}
+            }
+        }
+        Interception::Continue
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    match (panic.downcast_ref::<&'static str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (None, Some(text)) => text,
+        (None, None) => "without a text",
+    }
+}
+
+impl<O, X> Default for Interceptors<O, X> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<O, X> fmt::Debug for Interceptors<O, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.chain.iter().map(|link| (&link.name, link.priority))).finish()
+    }
+}
