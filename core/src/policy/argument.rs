@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::digest::DigestBuilder;
-use crate::json::{Event, Number, Value};
+use crate::json::{Event, Number, Text, Value};
 
 /// The most members a grant may name; a grant that names more covers nothing (invariant F5).
 pub(super) const MAX_GRANTED: usize = 64;
@@ -179,10 +179,9 @@ impl<S: AsRef<str>> ArgTest<S> {
             ArgCheck::Min(least) => against(value, *least, core::cmp::Ordering::is_ge),
             ArgCheck::Max(most) => against(value, *most, core::cmp::Ordering::is_le),
             // An empty prefix would hold for everything; it is refused by `RuleSet::check` and decides nothing here (F2).
-            ArgCheck::Prefix(prefix) => value.as_text().filter(|_| !prefix.as_ref().is_empty()).map(|is| {
-                let mut bytes = is.bytes();
-                prefix.as_ref().bytes().all(|wanted| bytes.next() == Some(wanted))
-            }),
+            ArgCheck::Prefix(prefix) => {
+                value.as_text().filter(|_| !prefix.as_ref().is_empty()).map(|is| starts_with(is, prefix.as_ref()))
+            }
             ArgCheck::Present | ArgCheck::Absent | ArgCheck::Equals(ArgValue::Null) => None,
         };
         holds.map_or(Holds::Open, Holds::from)
@@ -222,6 +221,16 @@ impl<S: AsRef<str>> ArgTest<S> {
 /// Compares a number exactly, whatever its kind; `None` when `value` is no number or `bound` is not finite.
 fn against(value: Value<'_>, bound: Number, holds: fn(core::cmp::Ordering) -> bool) -> Option<bool> {
     value.as_number().filter(|_| is_finite(bound)).map(|number| holds(number.cmp_value(bound)))
+}
+
+fn starts_with(text: Text<'_>, prefix: &str) -> bool {
+    match text.as_plain() {
+        Some(plain) => plain.starts_with(prefix),
+        None => {
+            let mut bytes = text.bytes();
+            prefix.bytes().all(|wanted| bytes.next() == Some(wanted))
+        }
+    }
 }
 
 const fn is_finite(number: Number) -> bool {

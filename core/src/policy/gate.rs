@@ -235,3 +235,17 @@ impl RulePending<'_> {
         Decision::Allow(permission)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::mem::size_of;
+
+    /// A call carries these from stage to stage, within 256 bytes for all of its state.
+    #[test]
+    fn decisions_are_small() {
+        assert!(size_of::<Permission>() <= 40, "{}", size_of::<Permission>());
+        assert!(size_of::<Decision<&'static str>>() <= 48, "{}", size_of::<Decision<&'static str>>());
+        assert!(size_of::<RulePending<'static>>() <= 64, "{}", size_of::<RulePending<'static>>());
+    }
+}

@@ -198,10 +198,12 @@ impl<S: AsRef<str>, L: AsRef<[ArgTest<S>]>> RuleDef<S, L> {
 
 /// Whether `pattern` names `tool`. A pattern that is none names everything to a deny and nothing to an allow.
 fn names(pattern: &str, tool: &str) -> Holds {
-    match pattern.split_once('*') {
-        None => (pattern == tool).into(),
-        Some((start, "")) => tool.starts_with(start).into(),
-        Some(_) => Holds::Open,
+    // Bytes, not characters: names are ASCII, and this is looked at for every rule of every call.
+    let is_star = |byte: &u8| *byte == b'*';
+    match pattern.as_bytes().split_last() {
+        Some((b'*', start)) if !start.iter().any(is_star) => tool.as_bytes().starts_with(start).into(),
+        _ if pattern.bytes().any(|byte| is_star(&byte)) => Holds::Open,
+        _ => (pattern == tool).into(),
     }
 }
 
