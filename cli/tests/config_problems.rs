@@ -74,7 +74,7 @@ fn x1_a_script_gets_its_values_as_arguments() {
         name = "x"
         description = "d"
         program = "sh"
-        args = ["-c", "grep \"$1\" notes", "sh", "{a}"]"#;
+        args = ["-c", "awk '{{print}}' \"$1\"", "sh", "{a}"]"#;
     assert!(parse(&format!("version = 1\n{exec}")).is_ok());
 }
 

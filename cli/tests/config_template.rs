@@ -121,6 +121,26 @@ fn each_example_of_the_reference_can_be_put_to_use() {
     assert!(blocks >= 6, "{blocks}");
 }
 
+/// The examples of programs fit their parameters; only the programs need not be there.
+#[test]
+#[cfg(unix)]
+fn each_example_of_a_program_could_be_run() {
+    use callgate::toolkit::exec::{Declaration, Environment, Program};
+    let reference = REFERENCE.split("```toml\n").skip(1).filter_map(|block| block.split_once("```"));
+    let texts = reference.map(|(block, _)| format!("version = 1\n{block}")).chain([uncommented()]);
+    let mut programs = 0;
+    for config in texts.map(|text| parse(&text).unwrap()) {
+        for tool in &config.exec {
+            programs += 1;
+            let nothing = Environment { var: &|_| None };
+            let problems = Program::prepare(&Declaration::from(tool), nothing).err().unwrap_or_default();
+            let others: Vec<_> = problems.iter().filter(|problem| problem.part != "program").collect();
+            assert!(others.is_empty(), "{}: {others:#?}", tool.name);
+        }
+    }
+    assert!(programs >= 4, "{programs}");
+}
+
 /// A message that shows an example must show one that is right.
 #[test]
 fn each_example_of_a_message_is_accepted() {

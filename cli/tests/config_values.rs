@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use callgate::config::{Config, Confirm, OutputKind, Toolkit, check};
+use callgate::config::{Config, Confirm, Fault, OutputKind, Toolkit, check};
 use callgate_core::clamp::{Bound, Clamp};
 use callgate_core::fields;
 use callgate_core::limit::Quota;
@@ -348,12 +348,28 @@ confirm = \"nobody\"
 /// A fault that is found when an entry is put to use is reported like one of the file.
 #[test]
 fn later_faults_have_a_place_too() {
-    let config = parse("[[exec]]\nname = \"x\"\ndescription = \"d\"\nprogram = \"p\"");
-    let error = config.refuse(config.exec[0].location, "the program `p` is not in PATH", Some("install it".into()));
-    assert_eq!(
-        error.to_string(),
-        "etc/callgate.toml:2:1: the program `p` is not in PATH\n  |\n2 | [[exec]]\n  | ^^^^^^^^\n  = install it"
+    let config = parse(
+        "[[exec]]\nname = \"x\"\ndescription = \"d\"\nprogram = \"p\"\nargs = [\"a\", \"b\"]\n[tools.\"fs.write\"]\ncost = 2",
     );
+    let place = |entry: &str| {
+        let fault = Fault { entry: entry.into(), message: "can't be used".into(), help: Some("mend it".into()) };
+        let error = config.refuse([fault]);
+        let location = error.problems()[0].location.unwrap();
+        (location.line, location.column)
+    };
+    assert_eq!(place("exec[0].args[1]"), (6, 14));
+    assert_eq!(place("exec[0].program"), (5, 11));
+    assert_eq!(place("exec[0]"), (2, 1));
+    assert_eq!(place("tools.\"fs.write\".cost"), (8, 8));
+    // What isn't there is shown at the nearest entry that is.
+    assert_eq!(place("exec[0].args[7]"), (6, 8));
+    assert_eq!(place("exec[0].parameters.n"), (2, 1));
+    assert_eq!(place("exec[9]"), (2, 1));
+    assert_eq!(place(""), (1, 1));
+
+    let program = Fault { entry: "exec[0].program".into(), message: "`p` is not in PATH".into(), help: None };
+    let shown = config.refuse([program]).to_string();
+    assert_eq!(shown, "etc/callgate.toml:5:11: `p` is not in PATH\n  |\n5 | program = \"p\"\n  |           ^^^");
 }
 
 /// The names that rules and adjustments may use are those of the tools that there are.

@@ -233,7 +233,7 @@ fn check_shell(tool: &ExecTool, table: &Table<'_>) {
     let mut words = std::iter::once(&tool.program).chain(&tool.args).map(String::as_str);
     let in_script = words.by_ref().any(is_shell)
         && words.by_ref().any(is_script)
-        && words.next().is_some_and(|script| script.contains('{'));
+        && words.next().is_some_and(|script| script.replace("{{", "").contains('{'));
     if in_script {
         table.report(
             "the script for the shell has a placeholder, so a caller could write commands",

@@ -15,7 +15,7 @@ use super::discover::{self, Found};
 use super::document;
 use super::exec::{self, ExecTool};
 use super::names::Names;
-use super::problem::{ConfigError, Problem, shown_path};
+use super::problem::{ConfigError, shown_path};
 use super::quota::{self, Quotas};
 use super::rule::{self, Rule};
 use super::source::{Location, Source};
@@ -232,24 +232,6 @@ impl Config {
         paths.sort();
         paths.dedup();
         paths
-    }
-
-    /// A problem that was found later, when an entry was put to use, for the same kind of report: a program that doesn't exist,
-    /// a schema that can't be checked.
-    #[must_use]
-    pub fn refuse(&self, location: Location, message: impl Into<String>, help: Option<String>) -> ConfigError {
-        match &self.origin {
-            Origin::Defaults => ConfigError::of_file(&self.dir, message, help),
-            Origin::File(source) => {
-                let line = source.line(location.line);
-                let offset = |column: usize| line.char_indices().nth(column).map_or(line.len(), |(offset, _)| offset);
-                let before = source.text().split_inclusive('\n').take(location.line.saturating_sub(1));
-                let line_start = before.map(str::len).sum::<usize>();
-                let start = line_start.saturating_add(offset(location.column.saturating_sub(1)));
-                let end = line_start.saturating_add(line.len());
-                ConfigError::new(source.file(), vec![Problem::at(source, &(start..end), "", message, help)])
-            }
-        }
     }
 }
 
