@@ -9,7 +9,7 @@ use callgate_core::clamp::{Bound, Clamp};
 use callgate_core::fields;
 use callgate_core::limit::Quota;
 use callgate_core::policy::{By, ChannelPolicy, ChannelTable, Effect, RuleSet};
-use callgate_core::tool::ConfirmBy;
+use callgate_core::tool::{ConfirmBy, FieldRule, ToolSpec};
 use serde_json::json;
 
 #[track_caller]
@@ -204,6 +204,50 @@ disabled = true
     assert_eq!(clamp("/pattern"), Some((None, true)));
 }
 
+/// K2, A2: an adjustment tightens. What would loosen is refused, at its place.
+#[test]
+fn an_adjustment_can_only_tighten() {
+    let own_fields = [FieldRule::clamp("/max", Clamp::range(1, 1000)), FieldRule::secret("/content")];
+    let own = ToolSpec::new("fs.write", "").with_fields(&own_fields).with_confirm(ConfirmBy::Caller);
+    let apply = |entries: &str| {
+        let config = parse(&format!("[tools.\"fs.write\"]\n{entries}"));
+        match config.tools["fs.write"].apply(&own) {
+            Ok(adjusted) => {
+                let confirm = format!("{:?}", adjusted.confirm);
+                let rules = adjusted.fields.iter().map(|rule| (rule.path.to_owned(), rule.clamp, rule.secret));
+                Ok((confirm, rules.collect::<Vec<_>>()))
+            }
+            Err(faults) => Err(config.refuse(faults).to_string()),
+        }
+    };
+    let own_rules = [("/content".to_owned(), None, true), ("/max".to_owned(), Some(Clamp::range(1, 1000)), false)];
+    let (confirm, rules) = apply("").unwrap();
+    assert_eq!((confirm.as_str(), rules.as_slice()), ("Caller", own_rules.as_slice()));
+
+    let (confirm, rules) = apply(
+        "confirm = \"approver\"\nclamps = { max = { max = 100 }, content = { max_length = 5 } }\nsecrets = [\"max\"]",
+    )
+    .unwrap();
+    assert_eq!(confirm, "Approver { scope: \"approve\" }");
+    let tightened = [
+        ("/content".to_owned(), Some(Clamp::max_length(5)), true),
+        ("/max".to_owned(), Some(Clamp::range(1, 100)), true),
+    ];
+    assert_eq!(rules, tightened);
+
+    for (entries, message) in [
+        ("confirm = \"nobody\"", "callgate.toml:3:11: `fs.write` is confirmed by the caller at least"),
+        ("clamps = { max = { max = 1001 } }", "callgate.toml:3:10: the clamp of /max lets more through"),
+        ("clamps = { max = { max = 1000.5 } }", "lets more through"),
+        ("clamps = { max = { min = 0, max = 10 } }", "lets more through"),
+        ("clamps = { max = { max = 0 } }", "leaves nothing"),
+        ("confirm = \"nobody\"\nclamps = { max = { min = -1 } }", "2 problems"),
+    ] {
+        let refused = apply(entries).unwrap_err();
+        assert!(refused.contains(message), "{entries}: {refused}");
+    }
+}
+
 #[test]
 fn parameters_become_a_closed_schema() {
     let config = parse(
@@ -250,6 +294,25 @@ h = { type = "string", max_length = 20, clamp = true }
     let expected =
         [("/b", Some(Clamp::range(1, 50)), false), ("/e", None, true), ("/h", Some(Clamp::max_length(20)), false)];
     assert_eq!(rules, expected);
+}
+
+/// L1: what is said to be a secret in one place is not unsaid in another.
+#[test]
+fn l1_a_secret_parameter_stays_one_when_it_is_clamped() {
+    let config = parse(
+        r#"
+[[exec]]
+name = "x"
+description = "d"
+program = "p"
+clamps = { a = { max_length = 5 } }
+secrets = ["b"]
+parameters = { a = { type = "string", secret = true }, b = { type = "integer", min = 1, clamp = true } }
+"#,
+    );
+    let rules: Vec<_> =
+        config.exec[0].fields.iter().map(|rule| (rule.path, rule.clamp.is_some(), rule.secret)).collect();
+    assert_eq!(rules, [("/a", true, true), ("/b", true, true)]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `clamps` and `secrets` of a tool: what holds for single fields of its arguments beside its schema.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use callgate_core::clamp::{Bound, Clamp};
@@ -22,6 +23,37 @@ impl FieldRules {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// These rules over a tool's `own`: a bound that is stated takes the place of the tool's, what isn't stated stays, and a secret
+    /// stays one.
+    ///
+    /// # Errors
+    /// The path and the reason of each clamp that would let more through than the tool's own, or nothing at all.
+    pub(super) fn over(&self, own: &[FieldRule<'_>]) -> Result<Self, Vec<(&str, String)>> {
+        let mut merged = self.clone();
+        let mut refused = Vec::new();
+        for rule in own {
+            let stated = self.0.get_key_value(rule.path).and_then(|(path, (clamp, _))| Some((path, (*clamp)?)));
+            let clamp = match (stated, rule.clamp) {
+                (Some((path, stated)), Some(own)) => {
+                    let clamp = Clamp {
+                        min: stated.min.or(own.min),
+                        max: stated.max.or(own.max),
+                        max_length: stated.max_length.or(own.max_length),
+                    };
+                    if widens(&clamp, &own) {
+                        refused.push((path.as_str(), "lets more through than the tool's own clamp".to_owned()));
+                    } else if let Err(fault) = clamp.check() {
+                        refused.push((path.as_str(), format!("leaves nothing of the tool's own clamp: {fault}")));
+                    }
+                    Some(clamp)
+                }
+                (stated, own) => stated.map(|(_, clamp)| clamp).or(own),
+            };
+            merged.set(rule.path.to_owned(), clamp, rule.secret);
+        }
+        if refused.is_empty() { Ok(merged) } else { Err(refused) }
     }
 
     pub(super) fn set(&mut self, path: String, clamp: Option<Clamp>, secret: bool) {
@@ -92,6 +124,29 @@ fn clamp(entry: &Entry<'_>, keys: &'static Keys) -> Option<Clamp> {
         return None;
     }
     Some(Clamp { min: min.flatten(), max: max.flatten(), max_length: max_length.flatten() })
+}
+
+/// Whether `clamp` lets a value through that `own` would not. A bound that `own` has is in `clamp` as well.
+fn widens(clamp: &Clamp, own: &Clamp) -> bool {
+    let beyond = |bound: Option<Bound>, own: Option<Bound>, side: Ordering| match (bound, own) {
+        (Some(bound), Some(own)) => {
+            number(bound).zip(number(own)).is_none_or(|(bound, own)| bound.cmp_value(own) == side)
+        }
+        _ => false,
+    };
+    beyond(clamp.min, own.min, Ordering::Less)
+        || beyond(clamp.max, own.max, Ordering::Greater)
+        || own.max_length.is_some_and(|own| clamp.max_length.is_none_or(|length| length > own))
+}
+
+/// The bound as a number; `None` when it is none.
+fn number(bound: Bound) -> Option<Number> {
+    match bound {
+        Bound::Integer(number) => Some(u64::try_from(number).map_or(Number::I64(number), Number::U64)),
+        Bound::Float(number) => Number::from_f64(number),
+        // A bound that isn't known here can't be compared, and so counts as wider.
+        _ => None,
+    }
 }
 
 /// The number as a bound of a clamp. TOML has no whole number that a bound hasn't.

@@ -59,7 +59,7 @@ pub use quota::Quotas;
 pub use rule::Rule;
 pub use settings::{Config, Note, Origin};
 pub use source::{Location, Source};
-pub use tool::ToolAdjustment;
+pub use tool::{Adjusted, ToolAdjustment};
 pub use toolkit::Toolkit;
 
 /// A file to start from: every option with its default, and commented examples. Read as it is, it gives the defaults.

@@ -5,16 +5,18 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use callgate_core::name::check_scope;
+use callgate_core::tool::{ConfirmBy, ToolSpec};
 
 use super::confirmation::{APPROVER_SCOPE_KEY, CONFIRM_KEY, Confirm, confirm};
 use super::decode::{Entry, Key, Keys, Table};
 use super::exec::ExecTool;
+use super::fault::Fault;
 use super::field::{self, CLAMPS_KEY, FieldRules, SECRETS_KEY};
 use super::names::Names;
 use super::source::Location;
 
-/// What the file says of a built-in tool. An adjustment states or tightens: whoever applies it refuses a confirmation weaker
-/// than the tool's own and a clamp wider than the tool's own; nothing here can take a demand away.
+/// What the file says of a built-in tool. An adjustment states or tightens; [`ToolAdjustment::apply`] refuses one that would
+/// take away what the tool asks for.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ToolAdjustment {
     /// The tool.
@@ -33,6 +35,63 @@ pub struct ToolAdjustment {
     pub fields: FieldRules,
     /// Where the file states it.
     pub location: Location,
+}
+
+/// What holds for a tool once it is adjusted, where an adjustment could loosen something.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Adjusted<'a> {
+    /// Who confirms.
+    pub confirm: ConfirmBy<'a>,
+    /// Clamps and secrets.
+    pub fields: FieldRules,
+}
+
+impl ToolAdjustment {
+    /// The adjustment over what the tool says of itself.
+    ///
+    /// # Errors
+    /// A confirmation weaker than the tool's own, and each clamp that lets more through; report them with
+    /// [`super::Config::refuse`].
+    pub fn apply<'a>(&'a self, own: &ToolSpec<'a>) -> Result<Adjusted<'a>, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let mut fault = |part: &str, message: String, help: &str| {
+            let entry = format!("tools.\"{}\".{part}", self.name);
+            faults.push(Fault { entry, message, help: Some(help.to_owned()) });
+        };
+        let confirm = self.confirm.as_ref().map_or(own.confirm, Confirm::by);
+        if rank(confirm) < rank(own.confirm) {
+            let message = format!("`{}` is confirmed by the {} at least", self.name, word(own.confirm));
+            fault("confirm", message, "an adjustment can ask for more than the tool does, not for less");
+        }
+        let fields = self.fields.over(own.fields).unwrap_or_else(|refused| {
+            for (path, reason) in refused {
+                fault(
+                    "clamps",
+                    format!("the clamp of {path} {reason}"),
+                    "bounds of an adjustment lie within the tool's own",
+                );
+            }
+            FieldRules::default()
+        });
+        if faults.is_empty() { Ok(Adjusted { confirm, fields }) } else { Err(faults) }
+    }
+}
+
+/// How much a confirmation asks for. One that isn't known here counts as the most.
+const fn rank(confirm: ConfirmBy<'_>) -> u8 {
+    match confirm {
+        ConfirmBy::Nobody => 0,
+        ConfirmBy::Caller => 1,
+        _ => 2,
+    }
+}
+
+const fn word(confirm: ConfirmBy<'_>) -> &'static str {
+    match confirm {
+        ConfirmBy::Nobody => "nobody",
+        ConfirmBy::Caller => "caller",
+        _ => "approver",
+    }
 }
 
 pub(super) static KEYS: Keys = Keys {
