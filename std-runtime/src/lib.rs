@@ -1,5 +1,6 @@
 //! Blocking front-end of callgate.
 
+pub mod audit;
 pub mod clock;
 pub mod confirmations;
 pub mod entropy;

@@ -1,0 +1,7 @@
+//! What listens to calls: interceptors, observers and audit sinks, on real calls that end in every way.
+#![cfg(test)]
+
+mod driven;
+mod interceptors;
+mod observers;
+mod sinks;
