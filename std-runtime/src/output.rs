@@ -1,0 +1,500 @@
+//! What a tool's body returns when it succeeds.
+
+use std::fmt;
+
+use callgate_core::digest::Digest;
+use callgate_core::json::{KeySlot, Limits, MAX_DEPTH, Object, key_capacity, scan};
+use callgate_core::outcome::is_reserved_meta;
+use callgate_core::tool::ToolOutput;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::failure::{Failure, cut_text};
+use crate::value_text::{Size, cut, dismantle, exact_size, size, size_of_members, write_value};
+
+/// The most bytes of JSON text that a result may have where a tool sets no other cap: 1 MiB.
+pub const DEFAULT_MAX_OUTPUT: usize = 1 << 20;
+/// The most bytes of a reply's message; the rest is cut off, and the message says so.
+pub const MAX_MESSAGE: usize = 16 << 10;
+/// The most bytes of JSON text of a reply's own meta; beyond, all of it is left out, and the outcome says so.
+pub const MAX_META: usize = 64 << 10;
+
+/// The members of meta in which a reply says what became of it. Reserved like those of the gate.
+const OWN_META: [&str; 4] = ["output_truncated", "output_bytes", "output_digest", "meta_dropped"];
+/// Kinds of outcome that only the gate may claim: a tool can't pretend that nothing has run.
+const GATE_TYPES: [&str; 4] = ["generic", "confirmation", "blocked", "error"];
+
+/// A tool's result: data, a message for people, and members for the outcome's meta.
+///
+/// ```
+/// use callgate_std::output::Reply;
+/// use serde_json::json;
+/// let reply = Reply::new(json!({"id": 7})).with_message("Created").with_meta("source", "cache");
+/// assert_eq!(reply.data()["id"], 7);
+/// assert_eq!(reply.message(), Some("Created"));
+/// ```
+///
+/// # Names in meta
+///
+/// The gate's own names are the gate's ([`is_reserved_meta`]): a member that a tool gives such a name is written with
+/// `tool_` before it, so it replaces nothing. `type` names the kind of the result (`list`, `detail` or the tool's own),
+/// except for the kinds that only the gate gives: `generic`, `confirmation`, `blocked`, `error`.
+///
+/// # Bounds (invariants O2, X6)
+///
+/// A result is bounded when the body returns it, by the tool's cap ([`DEFAULT_MAX_OUTPUT`] unless it sets another):
+///
+/// - Of a tool without an output schema it is cut. The data becomes a text, the beginning of what it was (of the text,
+///   for a text; of the JSON text, for anything else), and meta says `output_truncated`, with `output_bytes` and
+///   `output_digest`: the length and the SHA-256 of the whole data's JSON text.
+/// - Of a tool with an output schema it is refused as `OUTPUT_INVALID` with effect `done`, because no part of it would
+///   fit the schema.
+/// - Data that nests deeper than the gate's readers go (64) is refused likewise.
+///
+/// `Debug` shows nothing of the content (invariant L1).
+#[derive(Clone, Default, PartialEq)]
+pub struct Reply {
+    data: Value,
+    message: Option<String>,
+    meta: Map<String, Value>,
+    bounds: Bounds,
+    meta_dropped: bool,
+}
+
+/// What bounding a reply came to.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Bounds {
+    #[default]
+    Unknown,
+    Within,
+    /// The data is a part of what it was.
+    Cut {
+        bytes: usize,
+        digest: Digest,
+    },
+    /// The data was too large, may not be cut, and is gone.
+    TooLarge {
+        bytes: usize,
+    },
+    /// The data was too deep, and is gone.
+    TooDeep,
+}
+
+impl Reply {
+    /// A reply with this data.
+    #[must_use]
+    pub fn new(data: impl Into<Value>) -> Self {
+        Self { data: data.into(), ..Self::default() }
+    }
+
+    /// A reply without data: `null`.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// A reply whose data is `value`, serialized.
+    ///
+    /// # Errors
+    /// Fails where JSON has no such value, as a map whose keys are no strings. The failure's text is not for the caller.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, Failure> {
+        Ok(Self::new(serde_json::to_value(value)?))
+    }
+
+    /// One page of a list: meta gets `type: "list"` and `pagination` with `page, total_pages, total_items, limit,
+    /// has_prev, has_next`. The items are the page's; nothing is sliced here.
+    ///
+    /// # Errors
+    /// [`PageError`] when `page` or `limit` is 0: pages count from 1, and a page has room for one item at least.
+    pub fn paginated(
+        items: impl IntoIterator<Item = Value>,
+        page: u64,
+        total_items: u64,
+        limit: u64,
+    ) -> Result<Self, PageError> {
+        if page == 0 {
+            return Err(PageError::NoPage);
+        }
+        let total_pages = match limit {
+            0 => return Err(PageError::NoLimit),
+            limit => total_items.div_ceil(limit),
+        };
+        let pagination = json!({
+            "page": page,
+            "total_pages": total_pages,
+            "total_items": total_items,
+            "limit": limit,
+            "has_prev": page > 1,
+            "has_next": page < total_pages,
+        });
+        Ok(Self::new(items.into_iter().collect::<Vec<_>>())
+            .with_meta("type", "list")
+            .with_meta("pagination", pagination))
+    }
+
+    /// One item: meta gets `type: "detail"`, the `entity` that it is one of, and the `actions` that it offers.
+    #[must_use]
+    pub fn detail(item: impl Into<Value>, entity: &str, actions: impl IntoIterator<Item = Value>) -> Self {
+        Self::new(item)
+            .with_meta("type", "detail")
+            .with_meta("entity", entity)
+            .with_meta("actions", actions.into_iter().collect::<Vec<_>>())
+    }
+
+    /// The same reply with this message for people. Cut after [`MAX_MESSAGE`] bytes.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(cut_text(message.into(), MAX_MESSAGE));
+        self
+    }
+
+    /// The same reply with one member more in meta; a later one of the same name replaces the earlier.
+    #[must_use]
+    pub fn with_meta(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        drop(self.meta.insert(name.into(), value.into()));
+        if self.bounds == Bounds::Within {
+            self.bounds = Bounds::Unknown;
+        }
+        self
+    }
+
+    /// The data.
+    #[must_use]
+    pub const fn data(&self) -> &Value {
+        &self.data
+    }
+
+    /// The data by value.
+    #[must_use]
+    pub fn into_data(self) -> Value {
+        self.data
+    }
+
+    /// The message for people.
+    #[must_use]
+    pub fn message(&self) -> Option<&str> {
+        self.message.as_deref()
+    }
+
+    /// The tool's own members of meta, under the names that it gave them.
+    #[must_use]
+    pub const fn meta(&self) -> &Map<String, Value> {
+        &self.meta
+    }
+
+    /// The kind of the result: `list`, `detail`, the tool's own, else `generic`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.meta.get("type").and_then(own_type).unwrap_or("generic")
+    }
+
+    /// Whether the data was cut because it was over the tool's cap.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        matches!(self.bounds, Bounds::Cut { .. })
+    }
+
+    /// Brings the reply into its bounds; `may_cut` says whether a part of the data is better than none.
+    pub(crate) fn bound(&mut self, cap: usize, may_cut: bool) {
+        if size_of_members(&self.meta, MAX_META) != Size::Within {
+            dismantle(Value::Object(std::mem::take(&mut self.meta)));
+            self.meta_dropped = true;
+        }
+        self.bounds = match size(&self.data, cap) {
+            Size::Within => Bounds::Within,
+            Size::Beyond if may_cut => {
+                let (kept, bytes, digest) = cut(&self.data, cap);
+                self.data = Value::String(kept);
+                Bounds::Cut { bytes, digest }
+            }
+            Size::Beyond => {
+                let data = std::mem::take(&mut self.data);
+                Bounds::TooLarge { bytes: exact_size(&data) }
+            }
+            Size::TooDeep => {
+                dismantle(std::mem::take(&mut self.data));
+                Bounds::TooDeep
+            }
+        };
+    }
+
+    /// Why the reply is no result that the gate hands out, if that is so. One that was never bounded (an interceptor's
+    /// answer) is looked at here, and not cut.
+    pub(crate) fn fault(&self, cap: usize) -> Option<OutputFault> {
+        match self.bounds {
+            Bounds::Within | Bounds::Cut { .. } => None,
+            Bounds::TooLarge { bytes } => Some(OutputFault::TooLarge { bytes, cap }),
+            Bounds::TooDeep => Some(OutputFault::TooDeep),
+            Bounds::Unknown => match (size(&self.data, cap), size_of_members(&self.meta, MAX_META)) {
+                (Size::Within, Size::Within) => None,
+                (Size::TooDeep, _) | (_, Size::TooDeep) => Some(OutputFault::TooDeep),
+                (Size::Beyond, _) => Some(OutputFault::TooLarge { bytes: exact_size(&self.data), cap }),
+                (Size::Within, Size::Beyond) => Some(OutputFault::Meta),
+            },
+        }
+    }
+}
+
+impl ToolOutput for Reply {
+    fn write_data(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        write_value(&self.data, out)
+    }
+
+    fn message(&self) -> Option<&str> {
+        Self::message(self)
+    }
+
+    fn write_meta(&self, meta: &mut Object<'_>) -> fmt::Result {
+        for (name, value) in &self.meta {
+            let free = match name.as_str() {
+                "type" => own_type(value).is_some(),
+                name => !OWN_META.contains(&name) && !is_reserved_meta(name),
+            };
+            if free {
+                meta.raw(name, |out| write_value(value, out))?;
+                continue;
+            }
+            let renamed = format!("tool_{name}");
+            if !self.meta.contains_key(&renamed) {
+                meta.raw(&renamed, |out| write_value(value, out))?;
+            }
+        }
+        if let Bounds::Cut { bytes, digest } = self.bounds {
+            meta.boolean("output_truncated", true)?;
+            meta.number("output_bytes", bytes as u64)?;
+            meta.display("output_digest", &digest)?;
+        }
+        if self.meta_dropped {
+            meta.boolean("meta_dropped", true)?;
+        }
+        Ok(())
+    }
+}
+
+/// The kind that a tool gives its result, if it may.
+fn own_type(value: &Value) -> Option<&str> {
+    value.as_str().filter(|kind| !GATE_TYPES.contains(kind))
+}
+
+impl From<Value> for Reply {
+    fn from(data: Value) -> Self {
+        Self::new(data)
+    }
+}
+
+impl From<()> for Reply {
+    fn from((): ()) -> Self {
+        Self::empty()
+    }
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply")
+            .field("kind", &self.kind())
+            .field("message", &self.message.as_ref().map(|_| ".."))
+            .field("cut", &self.is_cut())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a page can't be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// The page is 0.
+    #[error("pages count from 1, and page 0 was asked for")]
+    NoPage,
+    /// The limit is 0.
+    #[error("a page of a limit of 0 items can't be; clamp the limit to 1 or more")]
+    NoLimit,
+}
+
+/// Why a reply is not handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum OutputFault {
+    #[error("the result has {bytes} bytes, and the tool's cap is {cap}")]
+    TooLarge { bytes: usize, cap: usize },
+    #[error("the result nests deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    #[error("the result's meta has more than {MAX_META} bytes")]
+    Meta,
+}
+
+/// Whether a payload is a question of the gate: nothing has run, and a human is to be asked. `payload` is a whole outcome
+/// or the data of one, as JSON text.
+///
+/// True when `meta.requires_confirmation` or the top-level `requires_confirmation` is the truth value `true`; it is not
+/// looked for deeper, so a plan is no question. Text that the gate's reader refuses is no question either.
+///
+/// ```
+/// use callgate_std::output::asks_for_confirmation;
+/// assert!(asks_for_confirmation(r#"{"success":true,"meta":{"requires_confirmation":true}}"#));
+/// assert!(!asks_for_confirmation(r#"{"plan":{"requires_confirmation":true}}"#));
+/// ```
+#[must_use]
+pub fn asks_for_confirmation(payload: &str) -> bool {
+    // As large as it may be: a question does not become none because much stands beside it.
+    let limits = Limits { bytes: u32::MAX, nodes: u32::MAX, members: u32::MAX, ..Limits::DEFAULT };
+    let mut keys = vec![KeySlot::default(); key_capacity(payload.as_bytes())];
+    let Ok(scanned) = scan(payload.as_bytes(), &mut keys, &limits) else { return false };
+    let root = scanned.value();
+    [root.get("meta"), Some(root)]
+        .into_iter()
+        .flatten()
+        .filter_map(|place| place.get("requires_confirmation"))
+        .any(|asks| asks.as_bool() == Some(true))
+}
+
+/// [`asks_for_confirmation`] for a payload that was parsed already.
+#[must_use]
+pub fn value_asks_for_confirmation(payload: &Value) -> bool {
+    let asks =
+        |place: Option<&Value>| place.and_then(|place| place.get("requires_confirmation")) == Some(&Value::Bool(true));
+    asks(payload.get("meta")) || asks(Some(payload))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::from_str;
+
+    /// Meta as an outcome shows it, with a member of the gate before it.
+    fn meta(reply: &Reply) -> Value {
+        let mut text = String::new();
+        let mut meta = Object::begin(&mut text).unwrap();
+        meta.text("tool", "the gate's").unwrap();
+        reply.write_meta(&mut meta).unwrap();
+        meta.end().unwrap();
+        // This reader refuses a name that comes twice.
+        let mut keys = vec![KeySlot::default(); key_capacity(text.as_bytes())];
+        scan(text.as_bytes(), &mut keys, &Limits::DEFAULT).unwrap().value().parse().unwrap()
+    }
+
+    fn data(reply: &Reply) -> Value {
+        let mut text = String::new();
+        reply.write_data(&mut text).unwrap();
+        from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn pages_count_as_the_ancestor_counts() {
+        let page = |page, total, limit| {
+            let reply = Reply::paginated([json!(1), json!(2), json!(3)], page, total, limit).unwrap();
+            assert_eq!((reply.kind(), reply.data()), ("list", &json!([1, 2, 3])));
+            meta(&reply)["pagination"].clone()
+        };
+        let shape = |page, pages, items, prev, next| json!({"page": page, "total_pages": pages, "total_items": items, "limit": 10, "has_prev": prev, "has_next": next});
+        assert_eq!(page(2, 50, 10), shape(2, 5, 50, true, true));
+        assert_eq!(page(1, 30, 10), shape(1, 3, 30, false, true));
+        assert_eq!(page(3, 30, 10), shape(3, 3, 30, true, false));
+        assert_eq!(page(1, 5, 10), shape(1, 1, 5, false, false));
+        assert_eq!(page(1, 0, 10), shape(1, 0, 0, false, false));
+        assert_eq!(page(u64::MAX, u64::MAX, 10)["has_next"], false);
+    }
+
+    #[test]
+    fn a_page_of_nothing_is_an_error_and_no_panic() {
+        assert_eq!(Reply::paginated([], 1, 5, 0), Err(PageError::NoLimit));
+        assert_eq!(Reply::paginated([], 0, 5, 10), Err(PageError::NoPage));
+    }
+
+    #[test]
+    fn details_and_own_kinds_have_their_type() {
+        let detail = Reply::detail(json!({"id": 1}), "Product", [json!("edit")]).with_message("Here");
+        assert_eq!(detail.message(), Some("Here"));
+        assert_eq!(
+            meta(&detail),
+            json!({"tool": "the gate's", "type": "detail", "entity": "Product", "actions": ["edit"]})
+        );
+        assert_eq!(Reply::new(1).kind(), "generic");
+        assert_eq!(Reply::new(1).with_meta("type", "chart").kind(), "chart");
+    }
+
+    /// A tool neither replaces what the gate says nor pretends that nothing has run.
+    #[test]
+    fn the_gates_names_stay_the_gates() {
+        let mut reply = Reply::empty();
+        for name in callgate_core::outcome::RESERVED_META.iter().chain(&OWN_META) {
+            reply = reply.with_meta(*name, "forged");
+        }
+        for (name, value) in meta(&reply).as_object().unwrap() {
+            assert_eq!(value, if name == "tool" { "the gate's" } else { "forged" });
+            assert!(name == "tool" || name == "type" || name.starts_with("tool_"), "{name}");
+        }
+        for kind in GATE_TYPES {
+            let reply = Reply::empty().with_meta("type", kind);
+            assert_eq!(meta(&reply), json!({"tool": "the gate's", "tool_type": kind}));
+            assert_eq!(reply.kind(), "generic");
+        }
+        let both = Reply::empty().with_meta("code", 1).with_meta("tool_code", 2);
+        assert_eq!(meta(&both)["tool_code"], 2);
+    }
+
+    // O2: over the cap the data is cut, and the outcome says so, with length and digest.
+    #[test]
+    fn o2_too_large_data_is_cut_with_a_flag() {
+        let mut reply = Reply::new("x".repeat(100));
+        assert_eq!(reply.fault(20), Some(OutputFault::TooLarge { bytes: 102, cap: 20 }));
+        reply.bound(20, true);
+        assert!(reply.is_cut());
+        assert_eq!(reply.fault(20), None);
+        assert_eq!(data(&reply), "x".repeat(18));
+        let meta = meta(&reply);
+        assert_eq!((&meta["output_truncated"], &meta["output_bytes"]), (&json!(true), &json!(102)));
+        let whole = format!("\"{}\"", "x".repeat(100));
+        assert_eq!(meta["output_digest"], Digest::of_bytes(whole.as_bytes()).to_string());
+
+        let mut list = Reply::new(json!([1, 2, 3, 4, 5, 6, 7, 8, 9]));
+        list.bound(8, true);
+        assert_eq!(data(&list), "[1,2,3");
+    }
+
+    // O1, O2: no part of a value fits the schema of the whole.
+    #[test]
+    fn o1_too_large_data_is_refused_where_a_part_would_lie() {
+        let mut reply = Reply::new("x".repeat(100));
+        reply.bound(20, false);
+        assert_eq!(reply.fault(20), Some(OutputFault::TooLarge { bytes: 102, cap: 20 }));
+        assert_eq!(data(&reply), Value::Null);
+    }
+
+    #[test]
+    fn f5_data_and_meta_deeper_than_the_gate_goes_are_contained() {
+        let deep = |depth| (0..depth).fold(json!(1), |inner, _| json!([inner]));
+        let mut reply = Reply::new(deep(65));
+        reply.bound(DEFAULT_MAX_OUTPUT, true);
+        assert_eq!(reply.fault(DEFAULT_MAX_OUTPUT), Some(OutputFault::TooDeep));
+        let mut reply = Reply::new(1).with_meta("deep", deep(65));
+        assert_eq!(reply.fault(DEFAULT_MAX_OUTPUT), Some(OutputFault::TooDeep));
+        reply.bound(DEFAULT_MAX_OUTPUT, true);
+        assert_eq!((reply.fault(DEFAULT_MAX_OUTPUT), meta(&reply)["meta_dropped"].clone()), (None, json!(true)));
+        let mut reply = Reply::new(1).with_meta("large", "x".repeat(MAX_META));
+        reply.bound(DEFAULT_MAX_OUTPUT, true);
+        assert_eq!(meta(&reply), json!({"tool": "the gate's", "meta_dropped": true}));
+    }
+
+    #[test]
+    fn only_a_question_of_the_gate_asks() {
+        let whole =
+            json!({"success": true, "data": {}, "meta": {"type": "confirmation", "requires_confirmation": true}});
+        let part =
+            json!({"requires_confirmation": true, "confirm_token": "t", "action_summary": "s", "expires_at": "e"});
+        for asks in [whole, part, json!({"meta": 1, "requires_confirmation": true})] {
+            assert!(value_asks_for_confirmation(&asks) && asks_for_confirmation(&asks.to_string()), "{asks}");
+        }
+        for other in [
+            json!({"success": true, "data": {"requires_confirmation": true}}),
+            json!({"plan": {"requires_confirmation": true}}),
+            json!({"requires_confirmation": "true"}),
+            json!({"meta": {"requires_confirmation": 1}}),
+            json!([{"requires_confirmation": true}]),
+            json!(null),
+        ] {
+            assert!(!value_asks_for_confirmation(&other) && !asks_for_confirmation(&other.to_string()), "{other}");
+        }
+        for text in ["", "done", "{", "{\"requires_confirmation\":false,\"requires_confirmation\":true}"] {
+            assert!(!asks_for_confirmation(text), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! A tool's body, and the one way to it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use callgate_core::args::Args;
+use callgate_core::call::Permit;
+use callgate_core::context::{CallContext, Scopes};
+use callgate_core::request::Context;
+use callgate_core::time::{Clock, Instant};
+use callgate_core::tool::{Tool as Described, ToolSpec};
+use serde::Deserialize;
+
+use super::Tool;
+use super::nested::{self, NestedCalls, NestedOutcome};
+use crate::failure::Failure;
+use crate::output::Reply;
+
+pub(super) type Body = Box<dyn Fn(&ToolCall<'_>) -> Result<Reply, Failure> + Send + Sync>;
+
+/// How a host holds a [`Tool`] while it serves a call: by value, by reference or shared. Only for these, so that a permit
+/// for one tool can't be taken to another one's body (invariant G1).
+pub trait Held: Described<Output = Reply, Failure = Failure> + sealed::Held {
+    /// The tool.
+    fn tool(&self) -> &Tool;
+}
+
+mod sealed {
+    pub trait Held {}
+}
+
+macro_rules! held {
+    ($($holder:ty),+) => {$(
+        impl sealed::Held for $holder {}
+        impl Held for $holder {
+            fn tool(&self) -> &Tool {
+                self
+            }
+        }
+    )+};
+}
+held!(Tool, &Tool, Arc<Tool>, &Arc<Tool>);
+
+/// What a host lends to a running body.
+#[derive(Clone, Copy)]
+pub struct Host<'r> {
+    clock: &'r (dyn Clock + Sync),
+    started: Instant,
+    cancelled: Option<&'r (dyn Fn() -> bool + Sync)>,
+    nested: Option<&'r dyn NestedCalls>,
+}
+
+impl<'r> Host<'r> {
+    /// A host with this clock, on which the run started at `started`.
+    #[must_use]
+    pub const fn new(clock: &'r (dyn Clock + Sync), started: Instant) -> Self {
+        Self { clock, started, cancelled: None, nested: None }
+    }
+
+    /// The same host, which can tell whether the caller is gone.
+    #[must_use]
+    pub const fn with_cancelled(mut self, cancelled: &'r (dyn Fn() -> bool + Sync)) -> Self {
+        self.cancelled = Some(cancelled);
+        self
+    }
+
+    /// The same host, through whose gate a body may call other tools.
+    #[must_use]
+    pub const fn with_nested(mut self, nested: &'r dyn NestedCalls) -> Self {
+        self.nested = Some(nested);
+        self
+    }
+}
+
+impl fmt::Debug for Host<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host")
+            .field("started", &self.started)
+            .field("cancelled", &self.cancelled.is_some())
+            .field("nested", &self.nested.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs the body of the tool that `permit` was minted for, and bounds what it returns (invariants O2, X6). The permit is
+/// spent.
+///
+/// A panic of the body goes through: containing it is the host's stage.
+///
+/// # Errors
+/// The body's failure.
+pub fn run<C: Context, T: Held>(permit: Permit<'_, C, T>, host: Host<'_>) -> Result<Reply, Failure> {
+    let call = ToolCall::new(permit, host);
+    let tool = call.tool;
+    let mut reply = (tool.body)(&call)?;
+    reply.bound(tool.max_output, tool.spec().output_schema.is_none());
+    Ok(reply)
+}
+
+/// A permitted call, as a tool's body sees it. Holds the spent permit's content; there is no way back to another run.
+pub struct ToolCall<'r> {
+    args: Args<'r>,
+    caller: CallContext<'r>,
+    tool: &'r Tool,
+    host: Host<'r>,
+}
+
+impl<'r> ToolCall<'r> {
+    #[expect(clippy::needless_pass_by_value, reason = "a permit is spent by the call that it permits")]
+    pub(crate) fn new<C: Context, T: Held>(permit: Permit<'r, C, T>, host: Host<'r>) -> Self {
+        Self { args: permit.args(), caller: permit.caller(), tool: permit.tool().tool(), host }
+    }
+
+    /// The arguments: they fit the tool's schema, and are clamped.
+    #[must_use]
+    pub const fn args(&self) -> Args<'r> {
+        self.args
+    }
+
+    /// The arguments as a `T`. Nothing is coerced. A `&str` in `T` does not take a text with escapes; use `String` or `Cow`.
+    ///
+    /// # Errors
+    /// A public failure with code `VALIDATION_ERROR` that names the field which `T` does not take. It happens where the
+    /// schema admits more than the type.
+    pub fn arguments<T: Deserialize<'r>>(&self) -> Result<T, Failure> {
+        self.args.parse().map_err(|error| Failure::ill_typed(&error))
+    }
+
+    /// Who asks.
+    #[must_use]
+    pub const fn caller(&self) -> &CallContext<'r> {
+        &self.caller
+    }
+
+    /// The id of this call, in records and answers; the key for a tool that repeats what it does elsewhere (invariant X5).
+    #[must_use]
+    pub const fn request_id(&self) -> &'r str {
+        self.caller.request_id
+    }
+
+    /// What the tool says of itself.
+    #[must_use]
+    pub fn spec(&self) -> &'r ToolSpec<'r> {
+        self.tool.spec()
+    }
+
+    /// The clock of the gate.
+    #[must_use]
+    pub const fn clock(&self) -> &'r (dyn Clock + Sync) {
+        self.host.clock
+    }
+
+    /// When the body is to be done, on the gate's clock: its start and the tool's timeout. A body that goes on is not
+    /// interrupted here; the outcome says that it was late.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.host.started.saturating_add_nanos(self.spec().timeout_ms.saturating_mul(1_000_000))
+    }
+
+    /// Whether the caller is gone, so that nobody waits for what comes. Long work asks now and then.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.host.cancelled.is_some_and(|cancelled| cancelled())
+    }
+
+    /// The same as something to hand on.
+    #[must_use]
+    pub const fn cancelled(&self) -> Option<&'r (dyn Fn() -> bool + Sync)> {
+        self.host.cancelled
+    }
+
+    /// Calls another tool through the gate, as the same caller with its scopes; see [`Self::call_with`].
+    ///
+    /// # Errors
+    /// A failure when this host does not serve nested calls.
+    pub fn call(&self, tool: &str, arguments: &[u8]) -> Result<NestedOutcome, Failure> {
+        self.call_with(self.caller.scopes, tool, arguments)
+    }
+
+    /// Calls another tool through the gate: a call of its own, with its own run of every stage and its own record, which
+    /// names this call as its parent (invariant G8). The caller is the same, with these scopes. What was approved, granted
+    /// or signed for this call does not count for that one.
+    ///
+    /// # Errors
+    /// A failure when this host does not serve nested calls, and when `scopes` holds one that this call does not have.
+    /// A call that the gate refuses is an outcome, not a failure.
+    pub fn call_with(&self, scopes: Scopes<'_>, tool: &str, arguments: &[u8]) -> Result<NestedOutcome, Failure> {
+        let Some(nested) = self.host.nested else {
+            return Err(Failure::new("this host serves no nested calls").without_effect());
+        };
+        nested::call(nested, &self.caller, scopes, tool, arguments)
+    }
+}
+
+impl fmt::Debug for ToolCall<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolCall")
+            .field("tool", &self.spec().name)
+            .field("request_id", &self.caller.request_id)
+            .finish_non_exhaustive()
+    }
+}
