@@ -252,15 +252,13 @@ impl<'a> CallContext<'a> {
     {
         match scopes.iter().find(|scope| !self.scopes.contains(scope)) {
             Some(missing) => Err(missing),
-            None => Ok(CallContext {
-                request_id,
-                scopes,
-                parent: Some(self.request_id),
-                depth: self.depth.saturating_add(1),
-                signature: None,
-                grants: &[],
-                ..*self
-            }),
+            None => {
+                // Taken apart by name, so that a field added later is inherited on purpose or not at all.
+                let Self { tenant, principal, channel, session, ip, user_agent, .. } = *self;
+                let (parent, depth) = (Some(self.request_id), self.depth.saturating_add(1));
+                let new = CallContext::new(channel, request_id);
+                Ok(CallContext { tenant, principal, scopes, session, parent, depth, ip, user_agent, ..new })
+            }
         }
     }
 

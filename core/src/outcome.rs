@@ -197,6 +197,16 @@ impl<C: Context, T: Tool> Outcome<C, T> {
         object.end()
     }
 
+    /// The outcome as JSON.
+    ///
+    /// # Errors
+    /// The tool's own output could not be written.
+    #[cfg(feature = "alloc")]
+    pub fn to_json(&self) -> Result<alloc::string::String, fmt::Error> {
+        let mut text = alloc::string::String::new();
+        self.write_json(&mut text).map(|()| text)
+    }
+
     /// Writes the `data` member alone.
     ///
     /// # Errors

@@ -1,14 +1,13 @@
 //! Interceptors: the last word before a tool runs. See [`callgate_core::intercept`] for what one may say.
 
-use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 pub use callgate_core::intercept::{Interception, Interceptor};
 use callgate_core::policy::Subject;
 
 use crate::clock::{SharedClock, SystemClock};
+use crate::contain::contain;
 
 /// How long one interceptor may take where a host says nothing else, in milliseconds.
 pub const DEFAULT_TIME_LIMIT_MS: u64 = 1_000;
@@ -77,11 +76,10 @@ impl<O, X: From<String> + AsRef<str>> Interceptors<O, X> {
     pub fn judge(&self, subject: &Subject<'_>) -> Interception<O, X> {
         for Link { name, interceptor, .. } in &self.chain {
             let started = self.clock.now().monotonic;
-            let judged = catch_unwind(AssertUnwindSafe(|| interceptor.judge(subject)));
+            let judged = contain(|| interceptor.judge(subject));
             let took = self.clock.now().monotonic.nanos_since(started);
             match judged {
-                Err(panic) => {
-                    let text = panic_text(&*panic);
+                Err(text) => {
                     return Interception::Failed(X::from(format!("interceptor {name} panicked: {text}")));
                 }
                 Ok(Interception::Failed(text)) => {
@@ -99,14 +97,6 @@ impl<O, X: From<String> + AsRef<str>> Interceptors<O, X> {
             }
         }
         Interception::Continue
-    }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    match (panic.downcast_ref::<&'static str>(), panic.downcast_ref::<String>()) {
-        (Some(text), _) => text,
-        (None, Some(text)) => text,
-        (None, None) => "without a text",
     }
 }
 

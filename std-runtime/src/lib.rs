@@ -1,19 +1,57 @@
-//! Blocking front-end of callgate.
+//! The blocking front-end of callgate: tools, stores, sinks, and the gate that a program embeds.
+//!
+//! ```
+//! use callgate_core::context::CallContext;
+//! use callgate_core::request::Request;
+//! use callgate_std::gate::Gate;
+//! use callgate_std::output::Reply;
+//! use callgate_std::registry::Registry;
+//! use callgate_std::tool::Tool;
+//! use callgate_core::schema::{Property, Schema};
+//! use serde_json::json;
+//!
+//! const TERMS: &[Property<'static>] =
+//!     &[Property::required("a", Schema::integer()), Property::required("b", Schema::integer())];
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Terms {
+//!     a: i64,
+//!     b: i64,
+//! }
+//!
+//! let add = Tool::builder("math.add")
+//!     .description("Adds two integers")
+//!     .const_schema(Schema::object(TERMS))
+//!     .clamp("/a", 0..=1000)
+//!     .typed(|_call, terms: Terms| Ok(Reply::new(terms.a + terms.b)));
+//! let gate = Gate::builder(Registry::builder().add(add).build()?).build()?;
+//!
+//! let request = Request { tool: "math.add", arguments: br#"{"a": 5000, "b": 2}"#, token: None };
+//! let outcome = gate.call(&CallContext::cli("request-1"), request);
+//! assert_eq!(outcome.output().map(Reply::data), Some(&json!(1002)), "5000 was brought to 1000");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod audit;
 pub mod budget;
 pub mod clock;
 pub mod confirmations;
+pub mod contain;
+pub mod context;
 pub mod entropy;
+pub mod envelope;
 pub mod failure;
+pub mod gate;
 pub mod interceptors;
 pub mod limiter;
 pub mod listing;
 mod lock;
 pub mod observer;
 pub mod output;
+pub mod policy;
 pub mod registry;
+mod reserved;
 pub mod tool;
 mod value_text;
 pub mod view;

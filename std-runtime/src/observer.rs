@@ -12,7 +12,6 @@
 //! | `tool.refused` | any other end before the tool started: [`Event::end`] and [`Event::code`] say which |
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use callgate_core::audit::{Kind, Record};
 use callgate_core::code::{Code, Effect, Station};
@@ -20,6 +19,8 @@ use callgate_core::context::CallContext;
 use callgate_core::policy::Subject;
 use callgate_core::redact::Redaction;
 use callgate_core::time::Now;
+
+use crate::contain::contain;
 
 /// What an event is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -269,7 +270,7 @@ impl Observers {
                 continue;
             }
             // The panic's text is not reported: whose secrets it holds is unknown (invariant L2).
-            if catch_unwind(AssertUnwindSafe(|| observer.notify(event))).is_err() {
+            if contain(|| observer.notify(event)).is_err() {
                 let request_id = event.caller.request_id;
                 tracing::error!(event = name, pattern, request_id, "an observer panicked; the call is not concerned");
             }

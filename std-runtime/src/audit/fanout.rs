@@ -1,10 +1,11 @@
 //! One record to several sinks.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callgate_core::audit::{Audit, AuditFault, Record};
+
+use crate::contain::contain;
 
 use super::SharedAudit;
 
@@ -59,7 +60,7 @@ impl Audit for Fanout {
         let mut answer = Ok(());
         for Sink { name, required, audit, faults } in &self.sinks {
             // A sink that panics has not written the record, or nobody knows (invariant F1).
-            let written = catch_unwind(AssertUnwindSafe(|| audit.record(record))).unwrap_or(Err(AuditFault));
+            let written = contain(|| audit.record(record)).unwrap_or(Err(AuditFault));
             if written.is_err() {
                 faults.fetch_add(1, Ordering::Relaxed);
                 let request_id = record.caller.request_id;

@@ -1,7 +1,7 @@
 //! Calls that a running tool makes.
 
 use callgate_core::code::{Code, Effect};
-use callgate_core::context::{CallContext, Mode, Scopes};
+use callgate_core::context::{CallContext, Scopes};
 
 use crate::failure::Failure;
 use crate::output::Reply;
@@ -52,49 +52,18 @@ pub(super) fn call(
     tool: &str,
     arguments: &[u8],
 ) -> Result<NestedOutcome, Failure> {
-    // The wildcard itself is a scope that only a holder of the wildcard has.
-    if let Some(more) = scopes.iter().find(|scope| !parent.scopes.contains(scope)) {
+    // The gate gives the call a request id of its own.
+    let child = parent.child(parent.request_id, scopes).map_err(|more| {
         let text = format!("a nested call may not have the scope {more}, which this call does not have");
-        return Err(Failure::new(text).without_effect());
-    }
-    // Taken apart by name, so that a field added later is inherited on purpose or not at all (invariant G8).
-    let CallContext {
-        tenant,
-        principal,
-        channel,
-        scopes: _,
-        request_id,
-        session,
-        parent: _,
-        depth,
-        ip,
-        user_agent,
-        mode: _,
-        signature: _,
-        grants: _,
-    } = *parent;
-    let child = CallContext {
-        tenant,
-        principal,
-        channel,
-        scopes,
-        request_id,
-        session,
-        parent: Some(request_id),
-        depth: depth.saturating_add(1),
-        ip,
-        user_agent,
-        mode: Mode::Execute,
-        signature: None,
-        grants: &[],
-    };
+        Failure::new(text).without_effect()
+    })?;
     Ok(gate.call(child, tool, arguments))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use callgate_core::context::SignedConsent;
+    use callgate_core::context::{Mode, SignedConsent};
     use callgate_core::digest::Digest;
     use std::sync::Mutex;
 
