@@ -50,6 +50,7 @@ mod lock;
 pub mod observer;
 pub mod output;
 pub mod policy;
+mod private_file;
 pub mod registry;
 mod reserved;
 pub mod tool;

@@ -10,11 +10,16 @@
 //! - tokens are kept hashed and appear nowhere (invariant A11);
 //! - an approver sees and decides only what its own tenant asked for (invariant P2).
 
+mod file;
 mod memory;
+mod state;
 mod table;
 
+pub use file::{ConfirmationFileError, FILE_CAPACITY, FileConfirmations};
 pub use memory::MemoryConfirmations;
 pub use table::Capacity;
+
+pub use crate::private_file::FileError;
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;

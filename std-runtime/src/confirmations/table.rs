@@ -111,6 +111,10 @@ impl Table {
         self.bytes
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Digest, &Entry)> {
+        self.entries.iter()
+    }
+
     /// Keeps a ticket for `request`.
     pub(super) fn issue(
         &mut self,
@@ -176,6 +180,11 @@ impl Table {
                 Some(left) => *own.get_mut() = left,
             }
         }
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.capacity);
     }
 
     pub(super) fn load(&self, id: Digest, now: Timestamp) -> Option<Loaded<Snapshot>> {

@@ -9,6 +9,7 @@ use callgate_core::context::{CallContext, Scopes};
 use callgate_core::digest::Digest;
 use callgate_std::clock::ManualClock;
 use callgate_std::confirmations::{Binding, By, ConfirmationStore, PendingRequest};
+use tempfile::TempDir;
 
 /// How long the suite's tickets live, in milliseconds.
 pub(crate) const TTL: u64 = 60_000;
@@ -22,6 +23,8 @@ pub(crate) struct Bench {
     /// What `Debug` shows of the store.
     pub(crate) debug: Box<dyn Fn() -> String + Send + Sync>,
     pub(crate) clock: ManualClock,
+    /// The directory of a store that has one; lives as long as the store.
+    pub(crate) _keep: Option<TempDir>,
 }
 
 impl Bench {
@@ -38,6 +41,7 @@ impl Bench {
             attach: Box::new(move |on| attach(&attached, on)),
             debug: Box::new(move || format!("{shown:?}")),
             clock,
+            _keep: None,
         }
     }
 

@@ -3,9 +3,11 @@
 
 mod bench;
 mod model;
+mod on_disk;
+mod races;
 mod suite;
 
-use callgate_std::confirmations::{Capacity, MemoryConfirmations};
+use callgate_std::confirmations::{Capacity, FileConfirmations, MemoryConfirmations};
 use callgate_std::entropy::SeededEntropy;
 
 use bench::Bench;
@@ -17,22 +19,44 @@ fn memory(capacity: Capacity) -> Bench {
     Bench::new(store, clock, MemoryConfirmations::attach_approvers)
 }
 
+fn file(capacity: Capacity) -> Bench {
+    let clock = ManualClock::new();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("confirmations");
+    let store =
+        FileConfirmations::open_with(path, capacity, clock.shared(), SeededEntropy::shared(7)).expect("a new file");
+    Bench { _keep: Some(directory), ..Bench::new(store, clock, FileConfirmations::attach_approvers) }
+}
+
+/// Makes a test of each function of the suite for each store.
 macro_rules! suite {
-    ($($store:ident: $($name:ident)+;)+) => { $(
+    ([$($store:ident)+] $names:tt) => { $(suite!(@ $store $names);)+ };
+    (@ $store:ident { $($name:ident)+ }) => {
         mod $store {
             $(#[test] fn $name() { crate::suite::$name(&super::$store); })+
         }
-    )+ };
+    };
 }
 
-suite! {
-    memory: a1_only_issued_tokens_redeem a4_each_part_of_the_binding_counts a5_one_claim_among_many_threads
-        a5_a_claim_is_never_undone a6_a_mismatch_burns_the_ticket a9_the_first_decision_stands
-        a9_no_interleaving_executes_what_was_denied a10_expiry_is_exact a2_who_may_decide a2_what_an_approver_sees
-        a11_nothing_shows_a_token_or_an_argument c2_a_backward_jump_revives_nothing c3_sweeping_removes_nothing_alive
-        f3_no_answer_counts_after_the_deadline f5_bounds_refuse_and_recover a18_no_approver_is_a_refusal
-        withdrawing_is_final;
-}
+suite!([memory file] {
+    a1_only_issued_tokens_redeem
+    a4_each_part_of_the_binding_counts
+    a5_one_claim_among_many_threads
+    a5_a_claim_is_never_undone
+    a6_a_mismatch_burns_the_ticket
+    a9_the_first_decision_stands
+    a9_no_interleaving_executes_what_was_denied
+    a10_expiry_is_exact
+    a2_who_may_decide
+    a2_what_an_approver_sees
+    a11_nothing_shows_a_token_or_an_argument
+    c2_a_backward_jump_revives_nothing
+    c3_sweeping_removes_nothing_alive
+    f3_no_answer_counts_after_the_deadline
+    f5_bounds_refuse_and_recover
+    a18_no_approver_is_a_refusal
+    withdrawing_is_final
+});
 
 #[test]
 fn n2_memory_refines_the_model() {
@@ -42,6 +66,16 @@ fn n2_memory_refines_the_model() {
 #[test]
 fn c2_memory_refines_the_model_while_the_clock_steps() {
     model::refines(&memory, 256, true);
+}
+
+#[test]
+fn n2_files_refine_the_model() {
+    model::refines(&file, 12, false);
+}
+
+#[test]
+fn c2_files_refine_the_model_while_the_clock_steps() {
+    model::refines(&file, 12, true);
 }
 
 /// C3, X6: many pending tickets are kept, found, claimed and swept.

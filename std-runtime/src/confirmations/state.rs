@@ -1,0 +1,221 @@
+//! The file format of a store: two lines of JSON. The first says what the file is and what the second one hashes to, so that
+//! damage is seen before anything in it is believed.
+
+use std::str::FromStr;
+
+use callgate_core::confirm::{Binding, By, Ticket, TicketState};
+use callgate_core::digest::Digest;
+use callgate_core::time::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::table::{Capacity, Entry, PendingCall, Table};
+
+/// The version of the format. Another one is refused, never guessed (invariant N6).
+pub(super) const VERSION: u64 = 1;
+
+const FORMAT: &str = "callgate confirmations";
+
+/// What a file holds.
+pub(super) struct State {
+    pub(super) table: Table,
+    /// The latest time that any process wrote.
+    pub(super) time: Timestamp,
+}
+
+/// Why a text is no state.
+pub(super) enum StateError {
+    UnknownVersion(u64),
+    Damaged(String),
+}
+
+impl From<&str> for StateError {
+    fn from(reason: &str) -> Self {
+        Self::Damaged(reason.to_owned())
+    }
+}
+
+/// What is read of any version, to find out which it is.
+#[derive(Deserialize)]
+struct AnyHeader {
+    format: String,
+    version: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    format: String,
+    version: u64,
+    sha256: Hex,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    time_ms: u64,
+    tickets: Vec<Row>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    ticket: Hex,
+    state: StateName,
+    by: ByName,
+    issued_at_ms: u64,
+    expires_at_ms: u64,
+    tool_digest: Hex,
+    args_digest: Hex,
+    caller_digest: Hex,
+    principal_digest: Hex,
+    tool: String,
+    tenant: Option<String>,
+    principal: Option<String>,
+    channel: String,
+    request_id: String,
+    scope: Option<String>,
+    summary: String,
+    arguments: String,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StateName {
+    Pending,
+    Approved,
+    Denied,
+    Cancelled,
+    Claimed,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ByName {
+    Caller,
+    Approver,
+}
+
+/// A digest as 64 hexadecimal digits.
+struct Hex(Digest);
+
+impl Serialize for Hex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hex {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <&str>::deserialize(deserializer)?;
+        Digest::from_str(text).map(Self).map_err(de::Error::custom)
+    }
+}
+
+/// The text of a file with these tickets.
+///
+/// # Errors
+/// Says what cannot be written: arguments that are not text, which the gate's reader never lets through.
+pub(super) fn write(table: &Table, time: Timestamp) -> Result<String, String> {
+    let tickets = table.iter().map(|(id, entry)| Row::of(*id, entry)).collect::<Result<_, _>>()?;
+    let body = Body { time_ms: time.as_unix_millis(), tickets };
+    let body = serde_json::to_string(&body).map_err(|error| error.to_string())?;
+    let header = Header { format: FORMAT.into(), version: VERSION, sha256: Hex(Digest::of_bytes(body.as_bytes())) };
+    let header = serde_json::to_string(&header).map_err(|error| error.to_string())?;
+    Ok(format!("{header}\n{body}\n"))
+}
+
+/// The tickets in the text of a file.
+pub(super) fn read(text: &str, capacity: Capacity) -> Result<State, StateError> {
+    let (header, body) = text.split_once('\n').ok_or("it has no header")?;
+    let body = body.strip_suffix('\n').ok_or("its end is missing")?;
+    let any: AnyHeader = serde_json::from_str(header).map_err(|_| StateError::from("its header is unreadable"))?;
+    if any.format != FORMAT {
+        return Err("it is a file of something else".into());
+    }
+    if any.version != VERSION {
+        return Err(StateError::UnknownVersion(any.version));
+    }
+    let header: Header = serde_json::from_str(header).map_err(|_| StateError::from("its header is unreadable"))?;
+    if Digest::of_bytes(body.as_bytes()) != header.sha256.0 {
+        return Err("its content does not have the hash that its header names".into());
+    }
+    // The error's text could hold a piece of an argument.
+    let body: Body = serde_json::from_str(body).map_err(|_| StateError::from("its content is unreadable"))?;
+    let mut table = Table::new(capacity);
+    for row in body.tickets {
+        let (id, entry) = row.into_entry();
+        if !table.insert(id, entry) {
+            return Err("it holds one ticket twice".into());
+        }
+    }
+    Ok(State { table, time: Timestamp::from_unix_millis(body.time_ms) })
+}
+
+impl Row {
+    fn of(id: Digest, Entry { ticket, call }: &Entry) -> Result<Self, String> {
+        let arguments = str::from_utf8(&call.arguments).map_err(|_| "the arguments are not text")?;
+        Ok(Self {
+            ticket: Hex(id),
+            state: match ticket.state {
+                TicketState::Pending => StateName::Pending,
+                TicketState::Approved => StateName::Approved,
+                TicketState::Denied => StateName::Denied,
+                TicketState::Cancelled => StateName::Cancelled,
+                TicketState::Claimed => StateName::Claimed,
+            },
+            by: match ticket.by {
+                By::Caller => ByName::Caller,
+                By::Approver => ByName::Approver,
+            },
+            issued_at_ms: ticket.issued_at.as_unix_millis(),
+            expires_at_ms: ticket.expires_at.as_unix_millis(),
+            tool_digest: Hex(ticket.binding.tool),
+            args_digest: Hex(ticket.binding.arguments),
+            caller_digest: Hex(ticket.binding.caller),
+            principal_digest: Hex(ticket.binding.principal),
+            tool: call.tool.clone(),
+            tenant: call.tenant.clone(),
+            principal: call.principal.clone(),
+            channel: call.channel.clone(),
+            request_id: call.request_id.clone(),
+            scope: call.scope.clone(),
+            summary: call.summary.clone(),
+            arguments: arguments.to_owned(),
+        })
+    }
+
+    fn into_entry(self) -> (Digest, Entry) {
+        let ticket = Ticket {
+            binding: Binding {
+                tool: self.tool_digest.0,
+                arguments: self.args_digest.0,
+                caller: self.caller_digest.0,
+                principal: self.principal_digest.0,
+            },
+            by: match self.by {
+                ByName::Caller => By::Caller,
+                ByName::Approver => By::Approver,
+            },
+            issued_at: Timestamp::from_unix_millis(self.issued_at_ms),
+            expires_at: Timestamp::from_unix_millis(self.expires_at_ms),
+            state: match self.state {
+                StateName::Pending => TicketState::Pending,
+                StateName::Approved => TicketState::Approved,
+                StateName::Denied => TicketState::Denied,
+                StateName::Cancelled => TicketState::Cancelled,
+                StateName::Claimed => TicketState::Claimed,
+            },
+        };
+        let call = PendingCall {
+            tool: self.tool,
+            tenant: self.tenant,
+            principal: self.principal,
+            channel: self.channel,
+            request_id: self.request_id,
+            scope: self.scope,
+            summary: self.summary,
+            arguments: self.arguments.into_bytes().into(),
+        };
+        (self.ticket.0, Entry { ticket, call })
+    }
+}

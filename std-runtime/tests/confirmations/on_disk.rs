@@ -1,0 +1,161 @@
+//! The file of a store: what survives, what is refused, what is never in it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use callgate_core::confirm::TOKEN_TEXT;
+use callgate_std::clock::ManualClock;
+use callgate_std::confirmations::{
+    By, Capacity, ConfirmationFileError, ConfirmationStore, FileConfirmations, IssueFault, Refusal, StoreFault, Verdict,
+};
+use callgate_std::entropy::SeededEntropy;
+use tempfile::TempDir;
+
+use crate::bench::{BOB, CANARY, TTL, approval, binding, request};
+
+struct Shop {
+    directory: TempDir,
+    clock: ManualClock,
+}
+
+impl Shop {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().expect("a directory"), clock: ManualClock::new() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("confirmations")
+    }
+
+    /// The store as another process would open it.
+    fn open(&self, seed: u64) -> Result<FileConfirmations, ConfirmationFileError> {
+        let store = FileConfirmations::open_with(
+            self.path(),
+            Capacity::DEFAULT,
+            self.clock.shared(),
+            SeededEntropy::shared(seed),
+        )?;
+        store.attach_approvers(true);
+        Ok(store)
+    }
+}
+
+#[test]
+fn a_confirmation_survives_between_two_invocations() {
+    let shop = Shop::new();
+    let token = shop.open(1).expect("new").issue(&request(1), TTL).expect("room").token;
+    let loaded = shop.open(2).expect("kept").load(token.hash()).expect("answers").expect("issued");
+    assert_eq!((&*loaded.arguments, loaded.binding), (request(1).arguments, binding(1)));
+    assert_eq!(shop.open(3).expect("kept").claim(token.hash(), &binding(1)), Ok(Ok(By::Caller)));
+    assert_eq!(shop.open(4).expect("kept").claim(token.hash(), &binding(1)), Ok(Err(Refusal::Used)));
+
+    let ticket = shop.open(5).expect("kept").issue(&approval(1), TTL).expect("room").token.hash();
+    let seen = shop.open(6).expect("kept").pending(&BOB, 10).expect("answers");
+    assert_eq!((seen.len(), seen[0].ticket, seen[0].summary.as_str()), (1, ticket, approval(1).summary.as_str()));
+    shop.open(7).expect("kept").decide(ticket, Verdict::Deny, &BOB).expect("the first decision");
+    assert_eq!(shop.open(8).expect("kept").claim(ticket, &binding(1)), Ok(Err(Refusal::Denied)));
+}
+
+#[test]
+fn a11_the_file_holds_no_token_and_forgets_arguments_that_are_spent() {
+    let shop = Shop::new();
+    let store = shop.open(1).expect("new");
+    let tokens: Vec<_> = (0..3).map(|_| store.issue(&request(1), TTL).expect("room").token).collect();
+    let content = fs::read_to_string(shop.path()).expect("text");
+    for token in &tokens {
+        assert!(!content.contains(&token.to_string()) && token.to_string().len() == TOKEN_TEXT);
+    }
+    assert_eq!(content.matches(CANARY).count(), 3, "arguments are kept until they are spent");
+    store.claim(tokens[0].hash(), &binding(1)).expect("answers").expect("claimed");
+    store.claim(tokens[1].hash(), &binding(2)).expect("answers").expect_err("burnt");
+    store.withdraw(tokens[2].hash()).expect("answers");
+    assert!(!fs::read_to_string(shop.path()).expect("text").contains(CANARY));
+}
+
+#[test]
+#[cfg(unix)]
+fn the_file_is_its_owners_alone() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let shop = Shop::new();
+    let store = shop.open(1).expect("new");
+    let ticket = store.issue(&request(1), TTL).expect("room").token.hash();
+    assert_eq!(fs::metadata(shop.path()).expect("there").mode() & 0o7777, 0o600);
+    fs::set_permissions(shop.path(), fs::Permissions::from_mode(0o666)).expect("ours");
+    // F1: what others may have written is believed by nobody, neither at the start nor later.
+    assert_eq!(store.claim(ticket, &binding(1)), Err(StoreFault));
+    assert_eq!(store.issue(&request(1), TTL), Err(IssueFault::Store));
+    assert!(store.last_error().expect("it says why").contains("chmod 600"));
+    assert!(matches!(shop.open(2), Err(ConfirmationFileError::File(_))));
+    fs::set_permissions(shop.path(), fs::Permissions::from_mode(0o600)).expect("ours");
+    assert_eq!(store.claim(ticket, &binding(1)), Ok(Ok(By::Caller)));
+}
+
+/// F1, S: not one byte of the file can be changed or lost without notice. Nothing is redeemed or issued on it, and
+/// it is left as it is for whoever looks into it.
+#[test]
+fn f1_a_damaged_file_fails_closed() {
+    let shop = Shop::new();
+    let store = shop.open(1).expect("new");
+    let ticket = store.issue(&request(1), TTL).expect("room").token.hash();
+    let good = fs::read(shop.path()).expect("there");
+    let try_with = |bad: &[u8]| {
+        fs::write(shop.path(), bad).expect("ours");
+        let answers = (store.claim(ticket, &binding(1)), store.load(ticket).is_err(), store.issue(&request(1), TTL));
+        assert_eq!(answers, (Err(StoreFault), true, Err(IssueFault::Store)), "{}", String::from_utf8_lossy(bad));
+        assert_eq!(fs::read(shop.path()).expect("there"), bad);
+    };
+    for at in (0..good.len()).step_by(7) {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        try_with(&bad);
+        try_with(&good[..at]);
+    }
+    try_with(&good[..good.len() - 1]);
+    try_with(&[&good[..], b"\n"].concat());
+    try_with(&[&good[..], &good[..]].concat());
+    try_with(&[0xff; 64]);
+    fs::write(shop.path(), &good).expect("ours");
+    assert_eq!(store.claim(ticket, &binding(1)), Ok(Ok(By::Caller)));
+}
+
+#[test]
+fn n6_an_unknown_version_is_refused_by_name() {
+    let shop = Shop::new();
+    shop.open(1).expect("new").issue(&request(1), TTL).expect("room");
+    let content = fs::read_to_string(shop.path()).expect("text");
+    for version in ["0", "2", "18446744073709551615"] {
+        fs::write(shop.path(), content.replace("\"version\":1,", &format!("\"version\":{version},\"more\":0,")))
+            .expect("ours");
+        match shop.open(2) {
+            Err(error @ ConfirmationFileError::UnknownVersion { .. }) => assert!(error.to_string().contains(version)),
+            other => panic!("{other:?}"),
+        }
+    }
+    fs::write(shop.path(), content.replace("confirmations", "accounts")).expect("ours");
+    assert!(matches!(shop.open(2), Err(ConfirmationFileError::Damaged { .. })));
+}
+
+/// C2: what one process saw expire, no other process finds alive under a clock that was set back.
+#[test]
+fn c2_expiry_is_remembered_across_processes() {
+    let shop = Shop::new();
+    let ticket = shop.open(1).expect("new").issue(&request(1), TTL).expect("room").token.hash();
+    shop.clock.step_wall(TTL.cast_signed());
+    let seen = shop.open(2).expect("kept").load(ticket).expect("answers").expect("kept");
+    assert_eq!(seen.usable, Err(Refusal::Expired));
+    shop.clock.step_wall(-1_000);
+    assert_eq!(shop.open(3).expect("kept").claim(ticket, &binding(1)), Ok(Err(Refusal::Expired)));
+}
+
+/// C4: under a clock that is behind the time of issue, a ticket is worth nothing.
+#[test]
+fn c4_a_ticket_from_the_future_is_refused() {
+    let shop = Shop::new();
+    for (back, good) in [(5_000, true), (5_001, false)] {
+        let ticket = shop.open(1 + back).expect("kept").issue(&request(1), TTL).expect("room").token.hash();
+        shop.clock.step_wall(-back.cast_signed());
+        assert_eq!(shop.open(2).expect("kept").claim(ticket, &binding(1)).expect("answers").is_ok(), good, "{back}");
+        shop.clock.step_wall(back.cast_signed());
+        assert_ne!(shop.open(3).expect("kept").claim(ticket, &binding(1)), Ok(Ok(By::Caller)), "and stays so");
+    }
+}
