@@ -47,6 +47,11 @@ impl Known {
         self.keep(Needle::of(secret));
     }
 
+    /// Whether there is no secret to be looked for.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Whether a number is one of the secrets.
     pub(super) fn is_number(&self, number: Number) -> bool {
         self.overflow
@@ -196,22 +201,22 @@ struct Decoded<'t> {
 
 impl Decoded<'_> {
     fn next(&mut self) -> Option<char> {
-        let [outer, inner] = self.layers;
-        self.decode(inner, |text| text.decode(outer, Self::plain))
+        self.layer(self.layers.len())
     }
 
-    fn plain(&mut self) -> Option<char> {
-        let c = self.chars.next()?;
-        self.at = u32::try_from(c.len_utf8()).ok().and_then(|len| self.at.checked_add(len)).unwrap_or(u32::MAX);
-        Some(c)
-    }
-
-    fn decode(&mut self, layer: Layer, next: impl Fn(&mut Self) -> Option<char>) -> Option<char> {
-        let c = next(self)?;
+    /// The next character below this many layers.
+    fn layer(&mut self, depth: usize) -> Option<char> {
+        let Some((below, layer)) = depth.checked_sub(1).and_then(|below| Some((below, *self.layers.get(below)?)))
+        else {
+            let c = self.chars.next()?;
+            self.at = u32::try_from(c.len_utf8()).ok().and_then(|len| self.at.checked_add(len)).unwrap_or(u32::MAX);
+            return Some(c);
+        };
+        let c = self.layer(below)?;
         let mut ahead = self.clone();
         let decoded = match (layer, c) {
-            (Layer::Slash, '\\') => ahead.escape(&next),
-            (Layer::Percent, '%') => ahead.percent(&next),
+            (Layer::Slash, '\\') => ahead.escape(below),
+            (Layer::Percent, '%') => ahead.percent(below),
             _ => None,
         };
         if decoded.is_some() {
@@ -221,8 +226,8 @@ impl Decoded<'_> {
     }
 
     /// What follows a backslash.
-    fn escape(&mut self, next: &impl Fn(&mut Self) -> Option<char>) -> Option<char> {
-        match next(self)? {
+    fn escape(&mut self, below: usize) -> Option<char> {
+        match self.layer(below)? {
             c @ ('"' | '\'' | '`' | '/' | '\\') => Some(c),
             'n' => Some('\n'),
             'r' => Some('\r'),
@@ -230,36 +235,41 @@ impl Decoded<'_> {
             'b' => Some('\u{8}'),
             'f' => Some('\u{c}'),
             '0' => Some('\0'),
-            'x' => char::from_u32(self.hex(next, 2)?),
+            'x' => char::from_u32(self.hex(below, 2)?),
             'u' => {
                 let mut ahead = self.clone();
-                if next(&mut ahead) == Some('{') {
+                if ahead.layer(below) == Some('{') {
                     *self = ahead;
-                    let mut code = 0_u32;
-                    loop {
-                        match next(self)? {
-                            '}' => return char::from_u32(code),
-                            digit => code = code.checked_mul(16)?.checked_add(digit.to_digit(16)?)?,
-                        }
-                    }
+                    return self.braced(below);
                 }
-                let high = self.hex(next, 4)?;
+                let high = self.hex(below, 4)?;
                 if high & 0xfc00 != 0xd800 {
                     return char::from_u32(high);
                 }
-                if (next(self)?, next(self)?) != ('\\', 'u') {
+                if (self.layer(below)?, self.layer(below)?) != ('\\', 'u') {
                     return None;
                 }
-                let low = self.hex(next, 4)?;
+                let low = self.hex(below, 4)?;
                 char::from_u32(((high & 0x3ff) << 10 | low & 0x3ff).wrapping_add(0x1_0000))
             }
             _ => None,
         }
     }
 
+    /// The number of a character, up to the brace behind it.
+    fn braced(&mut self, below: usize) -> Option<char> {
+        let mut code = 0_u32;
+        loop {
+            match self.layer(below)? {
+                '}' => return char::from_u32(code),
+                digit => code = code.checked_mul(16)?.checked_add(digit.to_digit(16)?)?,
+            }
+        }
+    }
+
     /// What follows a percent sign: one character of UTF-8, or a byte that is none as the character of its number.
-    fn percent(&mut self, next: &impl Fn(&mut Self) -> Option<char>) -> Option<char> {
-        let first = self.hex(next, 2)?;
+    fn percent(&mut self, below: usize) -> Option<char> {
+        let first = self.hex(below, 2)?;
         let (more, mut code) = match first {
             0xc2..=0xdf => (1, first & 0x1f),
             0xe0..=0xef => (2, first & 0x0f),
@@ -268,11 +278,10 @@ impl Decoded<'_> {
         };
         let mut ahead = self.clone();
         for _ in 0..more {
-            let tail = (next(&mut ahead) == Some('%'))
-                .then(|| ahead.hex(next, 2))
-                .flatten()
-                .filter(|tail| tail & 0xc0 == 0x80);
-            let Some(tail) = tail else { return char::from_u32(first) };
+            let tail = if ahead.layer(below) == Some('%') { ahead.hex(below, 2) } else { None };
+            let Some(tail) = tail.filter(|tail| tail & 0xc0 == 0x80) else {
+                return char::from_u32(first);
+            };
             code = code << 6 | tail & 0x3f;
         }
         let c = char::from_u32(code)?;
@@ -280,10 +289,10 @@ impl Decoded<'_> {
         Some(c)
     }
 
-    fn hex(&mut self, next: &impl Fn(&mut Self) -> Option<char>, digits: u32) -> Option<u32> {
+    fn hex(&mut self, below: usize, digits: u32) -> Option<u32> {
         let mut code = 0;
         for _ in 0..digits {
-            code = code << 4 | next(self)?.to_digit(16)?;
+            code = code << 4 | self.layer(below)?.to_digit(16)?;
         }
         Some(code)
     }

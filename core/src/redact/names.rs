@@ -8,16 +8,16 @@
 /// The most letters of a name that are looked at. A longer name is sensitive, because nobody can say that it is not.
 pub(super) const MAX_LETTERS: usize = 128;
 
-/// Patterns, as letters without borders and with a space between two, by where in a name they make it sensitive.
+/// Patterns, as letters without borders, by where in a name they make it sensitive.
 struct Patterns {
     /// Anywhere, borders of words or not. For letters that no harmless word contains.
-    anywhere: &'static str,
+    anywhere: &'static [&'static str],
     /// So that they end where a word ends: `clienttoken`, `token_2`, not `tokenizer`.
-    tail: &'static str,
+    tail: &'static [&'static str],
     /// As one or more complete words: `x-otp-code`, not `footprint`.
-    words: &'static str,
+    words: &'static [&'static str],
     /// As complete words at the end of the name: `smtp_pass`, not `pass_count`.
-    last: &'static str,
+    last: &'static [&'static str],
 }
 
 /// The patterns that begin with the letter `first`. All but those that stand anywhere may carry a plural `s`.
@@ -25,70 +25,82 @@ struct Patterns {
 /// The ancestor's five names (`password`, `token`, `secret`, `api_key`, `apiKey`) are among them. Not among them, because
 /// they mean something else more often than not, and a host that means the secret can add them: `pin` alone (the pin of a
 /// chip), `key` alone, `code`, `session`, `signature`, `hash`, `nonce`, `user`.
+#[rustfmt::skip]
 const fn patterns(first: u8) -> Patterns {
-    let (anywhere, tail, words, last) = match first {
+    let (anywhere, tail, words, last): (&[&str], &[&str], &[&str], &[&str]) = match first {
         b'a' => (
-            "apikey authorization",
-            "accesskey accountkey authkey",
-            "accesspin adminkey adminpass aeskey appkey applicationkey apppass atmpin authcode \
-             authheader authstring",
-            "auth",
+            &["apikey", "authorization"],
+            &["accesskey", "accountkey", "authkey"],
+            &["accesspin", "adminkey", "adminpass", "aeskey", "appkey", "applicationkey", "apppass", "atmpin",
+                "authcode", "authheader", "authstring"],
+            &["auth"],
         ),
-        b'b' => ("", "backupcode", "backupkey bearer botkey", ""),
+        b'b' => (&[], &["backupcode"], &["backupkey", "bearer", "botkey"], &[]),
         b'c' => (
-            "credential",
-            "cardnumber connectionstring cookie",
-            "cardpin cipherkey clientassertion clientkey connectionstr connstr connstring consumerkey \
-             cryptokey csrf cvc cvv",
-            "cred",
+            &["credential"],
+            &["cardnumber", "connectionstring", "cookie"],
+            &["cardpin", "cipherkey", "clientassertion", "clientkey", "connectionstr", "connstr", "connstring",
+                "consumerkey", "cryptokey", "csrf", "cvc", "cvv"],
+            &["cred"],
         ),
-        b'd' => ("", "decryptionkey", "dbpass deploykey deploymentkey dsn", ""),
-        b'e' => ("", "encryptionkey", "encryptkey", ""),
+        b'd' => (&[], &["decryptionkey"], &["dbpass", "deploykey", "deploymentkey", "dsn"], &[]),
+        b'e' => (&[], &["encryptionkey"], &["encryptkey"], &[]),
         // `2fa_code`: digits are borders and leave no letter.
-        b'f' => ("", "", "facode functionkey functionskey", ""),
-        b'h' => ("", "", "hmackey", ""),
-        b'j' => ("", "", "jwt", ""),
-        b'k' => ("", "", "keypass", ""),
-        b'l' => ("", "", "licensekey loginpin", ""),
-        b'm' => ("", "masterkey", "mfacode mnemonic mypass", ""),
-        b'o' => ("", "", "onetimecode otp otpcode", ""),
+        b'f' => (&[], &[], &["facode", "functionkey", "functionskey"], &[]),
+        b'h' => (&[], &[], &["hmackey"], &[]),
+        b'j' => (&[], &[], &["jwt"], &[]),
+        b'k' => (&[], &[], &["keypass"], &[]),
+        b'l' => (&[], &[], &["licensekey", "loginpin"], &[]),
+        b'm' => (&[], &["masterkey"], &["mfacode", "mnemonic", "mypass"], &[]),
+        b'o' => (&[], &[], &["onetimecode", "otp", "otpcode"], &[]),
         b'p' => (
-            "passcode passphrase passwd password",
-            "privatekey pwd",
-            "passkey pgpass pinblock pincode pinhash presharedkey psk",
-            "pass pw",
+            &["passcode", "passphrase", "passwd", "password"],
+            &["privatekey", "pwd"],
+            &["passkey", "pgpass", "pinblock", "pincode", "pinhash", "presharedkey", "psk"],
+            &["pass", "pw"],
         ),
-        b'r' => ("", "recoverycode", "recoverykey recoveryphrase rootkey rootpass", ""),
+        b'r' => (&[], &["recoverycode"], &["recoverykey", "recoveryphrase", "rootkey", "rootpass"], &[]),
         b's' => (
-            "",
-            "secret secretkey securityanswer sessid sessionid sessionkey signingkey",
-            "samlresponse saskey securitycode securitypin seedphrase servicekey servicerolekey \
-             sharedkey signkey simpin smtppass sshkey sshpass storagekey storepass subscriptionkey \
-             symmetrickey",
-            "",
+            &[],
+            &["secret", "secretkey", "securityanswer", "sessid", "sessionid", "sessionkey", "signingkey"],
+            &["samlresponse", "saskey", "securitycode", "securitypin", "seedphrase", "servicekey", "servicerolekey",
+                "sharedkey", "signkey", "simpin", "smtppass", "sshkey", "sshpass", "storagekey", "storepass",
+                "subscriptionkey", "symmetrickey"],
+            &[],
         ),
-        b't' => ("", "token", "totp twofactorcode", ""),
-        b'u' => ("", "", "userpass userpin", ""),
-        b'v' => ("", "", "verificationcode", ""),
-        b'w' => ("", "", "webhookkey writekey", ""),
-        b'x' => ("", "", "xsrf", ""),
-        _ => ("", "", "", ""),
+        b't' => (&[], &["token"], &["totp", "twofactorcode"], &[]),
+        b'u' => (&[], &[], &["userpass", "userpin"], &[]),
+        b'v' => (&[], &[], &["verificationcode"], &[]),
+        b'w' => (&[], &[], &["webhookkey", "writekey"], &[]),
+        b'x' => (&[], &[], &["xsrf"], &[]),
+        _ => (&[], &[], &[], &[]),
     };
     Patterns { anywhere, tail, words, last }
 }
 
 /// Words that say, in a name with the plural `tokens`, that tokens are counted and not carried: `max_tokens`, `tokens_used`.
-const COUNTS: &str = "accepted audio available billed budget cache cached completion consumed context cost count counts estimate \
-    estimated generated in input length limit limits max maximum min minimum n num number out output overlap per \
-    prompt quota rate reasoning rejected remaining sampled size special spent stop thinking total usage used \
-    window";
+#[rustfmt::skip]
+const COUNTS: &[&str] = &[
+    "accepted", "audio", "available", "billed", "budget", "cache", "cached", "completion", "consumed", "context",
+    "cost", "count", "counts", "estimate", "estimated", "generated", "in", "input", "length", "limit", "limits",
+    "max", "maximum", "min", "minimum", "n", "num", "number", "out", "output", "overlap", "per", "prompt", "quota",
+    "rate", "reasoning", "rejected", "remaining", "sampled", "size", "special", "spent", "stop", "thinking",
+    "total", "usage", "used", "window",
+];
 
 /// Words that, before the singular `token`, say that it is a count or a symbol of a language model.
-const BEFORE_ONE: &str = "bos cls eos max min num pad sep special total unk";
+#[rustfmt::skip]
+const BEFORE_ONE: &[&str] = &[
+    "bos", "cls", "eos", "max", "min", "num", "pad", "sep", "special", "total", "unk",
+];
 
 /// Words that, after `token` or `authorization`, say that the value is about it and not it.
-const AFTER_ONE: &str = "age budget cost count counter decimals endpoint expiration expires expiry ids index length lifetime limit \
-    overlap position price rate size supply symbol ttl type types uri url usage used window";
+#[rustfmt::skip]
+const AFTER_ONE: &[&str] = &[
+    "age", "budget", "cost", "count", "counter", "decimals", "endpoint", "expiration", "expires", "expiry", "ids",
+    "index", "length", "lifetime", "limit", "overlap", "position", "price", "rate", "size", "supply", "symbol",
+    "ttl", "type", "types", "uri", "url", "usage", "used", "window",
+];
 
 /// Whether a value beside the name `key` is a secret by the built-in tables or by one of `extra`.
 pub(super) fn is_sensitive(key: impl Iterator<Item = char>, extra: &[&str]) -> bool {
@@ -101,8 +113,8 @@ pub(super) fn is_sensitive(key: impl Iterator<Item = char>, extra: &[&str]) -> b
 pub(super) struct Words {
     letters: [u8; MAX_LETTERS],
     len: usize,
-    /// Bit `i`: a word begins at letter `i`.
-    starts: u128,
+    /// A bit for each letter, the first one's lowest: a word begins there.
+    starts: [u32; MAX_LETTERS / 32],
     /// A letter came that had no room.
     overflow: bool,
     last: Kind,
@@ -123,7 +135,7 @@ impl Words {
         Self {
             letters: [0; MAX_LETTERS],
             len: 0,
-            starts: 0,
+            starts: [0; MAX_LETTERS / 32],
             overflow: false,
             last: Kind::Border,
             before_last: Kind::Border,
@@ -174,34 +186,15 @@ impl Words {
         }
     }
 
-    /// Adds the words of another name.
-    pub(super) fn append(&mut self, other: &Self) {
-        for (at, letter) in other.letters.iter().take(other.len).enumerate() {
-            if at == 0 || other.is_start(at) {
-                self.mark_start(self.len);
-            }
-            self.store(*letter);
-        }
-        self.overflow |= other.overflow;
-        self.last = other.last;
-        self.before_last = other.before_last;
-    }
-
     pub(super) fn are_sensitive(&self, extra: &[&str]) -> bool {
         self.overflow
-            || (0..self.len).any(|at| self.pattern_begins(at))
-            || extra.iter().any(|name| (0..self.len).any(|at| self.is_start(at) && self.name_stands(at, name)))
+            || (0..self.len).any(|at| self.pattern_begins(at) || extra.iter().any(|name| self.name_begins(at, name)))
     }
 
     /// Whether the name carries a signature that grants access, as in the query of a signed URL. Only there: elsewhere a
     /// signature is that of a function or of a document.
     pub(super) fn are_signature(&self) -> bool {
-        (0..self.len).any(|at| {
-            self.is_start(at)
-                && ["signature", "sig"]
-                    .iter()
-                    .any(|name| self.letters_from(at).strip_prefix(name.as_bytes()) == Some(&[]))
-        })
+        (0..self.len).any(|at| self.is_start(at) && is_in(self.letters_from(at), &["sig", "signature"]))
     }
 
     /// Whether the value of such a name goes on to the end of the line: that of a header, or a phrase.
@@ -215,41 +208,59 @@ impl Words {
         let Some(first) = letters.first() else {
             return false;
         };
+        let starts = self.is_start(at);
         let table = patterns(*first);
-        let found = |list: &'static str, stands: fn(&Self, usize, usize) -> bool| {
-            list.split(' ').filter(|pattern| !pattern.is_empty()).any(|pattern| {
+        let here = |list: &[&str], ends: bool, ends_all: bool| {
+            list.iter().any(|pattern| {
                 let Some(after) = letters.strip_prefix(pattern.as_bytes()) else {
                     return false;
                 };
                 let end = at.saturating_add(pattern.len());
                 let plural = after.first() == Some(&b's') && self.is_end(end.saturating_add(1));
                 let end = if plural { end.saturating_add(1) } else { end };
-                stands(self, at, end) && !self.is_about(at, end, pattern, plural)
+                (!ends || self.is_end(end))
+                    && (!ends_all || end == self.len)
+                    && !self.is_about(at, end, pattern, plural)
             })
         };
-        found(table.anywhere, |_, _, _| true)
-            || found(table.tail, |words, _, end| words.is_end(end))
-            || found(table.words, |words, start, end| words.is_start(start) && words.is_end(end))
-            || found(table.last, |words, start, end| words.is_start(start) && end == words.len)
+        here(table.anywhere, false, false)
+            || here(table.tail, true, false)
+            || starts && (here(table.words, true, false) || here(table.last, true, true))
     }
 
     /// Whether the pattern at `start..end` is only what the value is about: `max_tokens`, `token_type`.
     fn is_about(&self, start: usize, end: usize, pattern: &str, plural: bool) -> bool {
-        let before = || self.words_in(0, start);
-        let after = || self.words_in(end, self.len);
-        match (pattern, plural) {
-            ("token", true) => before().chain(after()).any(|word| is_in(word, COUNTS)),
-            ("token", false) => {
-                before().any(|word| is_in(word, BEFORE_ONE)) || after().any(|word| is_in(word, AFTER_ONE))
-            }
-            ("authorization", _) => after().any(|word| is_in(word, AFTER_ONE)),
-            _ => false,
-        }
+        let (before, after): (&[&str], &[&str]) = match (pattern, plural) {
+            ("token", true) => (COUNTS, COUNTS),
+            ("token", false) => (BEFORE_ONE, AFTER_ONE),
+            ("authorization", _) => (&[], AFTER_ONE),
+            _ => return false,
+        };
+        self.has_word(0, start, before) || self.has_word(end, self.len, after)
     }
 
-    /// Whether the host's name stands at `at` as complete words.
-    fn name_stands(&self, at: usize, name: &str) -> bool {
+    /// Whether one of the words between two letters is in a list. Words are cut at `from` and `to` even where no border is.
+    fn has_word(&self, from: usize, to: usize, list: &[&str]) -> bool {
+        let mut start = from;
+        while start < to {
+            let mut end = start.saturating_add(1);
+            while end < to && !self.is_start(end) {
+                end = end.saturating_add(1);
+            }
+            if self.letters.get(start..end).is_some_and(|word| is_in(word, list)) {
+                return true;
+            }
+            start = end;
+        }
+        false
+    }
+
+    /// Whether the host's name begins at `at` as complete words.
+    fn name_begins(&self, at: usize, name: &str) -> bool {
         let mut end = at;
+        if !self.is_start(at) {
+            return false;
+        }
         for c in name.chars() {
             let (letter, kind) = fold(c);
             if kind == Kind::Border {
@@ -266,28 +277,12 @@ impl Words {
         end > at && self.is_end(end)
     }
 
-    /// The words between two letters, cut at `from` and `to` even where no border is.
-    fn words_in(&self, from: usize, to: usize) -> impl Iterator<Item = &[u8]> {
-        let mut at = from;
-        core::iter::from_fn(move || {
-            if at >= to {
-                return None;
-            }
-            let start = at;
-            at = at.saturating_add(1);
-            while at < to && !self.is_start(at) {
-                at = at.saturating_add(1);
-            }
-            self.letters.get(start..at)
-        })
-    }
-
     fn letters_from(&self, at: usize) -> &[u8] {
         self.letters.get(at..self.len).unwrap_or_default()
     }
 
     fn is_start(&self, at: usize) -> bool {
-        u32::try_from(at).ok().and_then(|at| self.starts.checked_shr(at)).is_some_and(|bits| bits & 1 == 1)
+        self.starts.get(at >> 5).is_some_and(|bits| bits >> (at & 31) & 1 == 1)
     }
 
     fn is_end(&self, at: usize) -> bool {
@@ -295,14 +290,15 @@ impl Words {
     }
 
     fn mark_start(&mut self, at: usize) {
-        if let Some(bit) = u32::try_from(at).ok().and_then(|at| 1_u128.checked_shl(at)) {
-            self.starts |= bit;
+        if let Some(bits) = self.starts.get_mut(at >> 5) {
+            *bits |= 1 << (at & 31);
         }
     }
 }
 
-fn is_in(word: &[u8], list: &str) -> bool {
-    list.split(' ').any(|entry| entry.as_bytes() == word)
+/// Whether a word is in a list.
+pub(super) fn is_in(word: &[u8], list: &[&str]) -> bool {
+    list.iter().any(|entry| entry.as_bytes() == word)
 }
 
 /// A letter in lower case and its kind. Beyond ASCII only what Unicode folds to ASCII is folded (long s, Kelvin sign,
@@ -447,12 +443,12 @@ mod tests {
         let mut all = Vec::new();
         for first in 0..=u8::MAX {
             let Patterns { anywhere, tail, words, last } = patterns(first);
-            for pattern in [anywhere, tail, words, last].iter().flat_map(|list| list.split(' ')) {
+            for pattern in [anywhere, tail, words, last].into_iter().flatten() {
                 assert!(pattern.bytes().all(|byte| byte.is_ascii_lowercase()), "{pattern}");
                 assert!(pattern.is_empty() || pattern.bytes().next() == Some(first), "{pattern}");
                 assert!(pattern.is_empty() || sensitive(pattern), "{pattern}");
-                assert!(pattern.is_empty() || !all.contains(&pattern), "{pattern} stands twice");
-                all.push(pattern);
+                assert!(pattern.is_empty() || !all.contains(pattern), "{pattern} stands twice");
+                all.push(*pattern);
             }
         }
         assert!(all.contains(&"password"));

@@ -10,12 +10,6 @@ pub(super) struct Span {
     pub(super) end: u32,
 }
 
-impl Span {
-    pub(super) const fn contains(self, at: u32) -> bool {
-        self.start <= at && at < self.end
-    }
-}
-
 /// The stretches found so far: sorted, apart from each other, none empty.
 #[derive(Debug, Default)]
 pub(super) struct Spans {

@@ -1,27 +1,73 @@
 //! Secrets in a free text.
 
-use core::cell::Cell;
 use core::fmt;
 
 use super::known::Known;
-use super::pairs::{self, Before};
-use super::spans::{Span, Spans};
-use super::units::{Cursor, Unit};
+use super::pairs::Word;
+use super::spans::Spans;
+use super::units::{Bounds, Cursor, Unit};
 use super::{REPLACEMENT, Redaction, shapes, urls};
 use crate::json::Text;
 
-/// How many steps may be taken for each byte of a text. Far more than an honest text needs; a text that was built to need
+/// How many characters may be read for each byte of a text. Far more than an honest text needs; a text that was built to need
 /// more is replaced as a whole.
-const STEPS_PER_BYTE: u32 = 64;
+const READS_PER_BYTE: u32 = 32;
 
 /// Writes `text` without its secrets to `out`.
 pub(super) fn write(text: Text<'_>, redaction: &Redaction<'_>, known: &Known, out: &mut dyn fmt::Write) -> fmt::Result {
-    let length = u32::try_from(text.byte_count()).unwrap_or(u32::MAX);
+    let length = length(text);
     let visible = length.min(redaction.text_limit);
-    let cut = length > visible;
-    let Some(spans) = secrets(text, visible, cut, redaction, known) else {
+    let Some(spans) = secrets(text, visible, length > visible, redaction, known) else {
         return out.write_str(REPLACEMENT);
     };
+    match text.as_plain() {
+        Some(plain) => write_plain(plain, visible, &spans, out)?,
+        None => write_chars(text, visible, &spans, out)?,
+    }
+    if length > visible {
+        write!(out, "[cut: {length} bytes in all]")?;
+    }
+    Ok(())
+}
+
+/// Whether `text` is not written as it is.
+pub(super) fn holds_secrets(text: Text<'_>, redaction: &Redaction<'_>, known: &Known) -> bool {
+    // The usual key: a short word, which only a known secret can be.
+    let is_word = |plain: &str| {
+        plain.len() < shapes::SHORTEST as usize
+            && plain.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    if known.is_empty() && text.as_plain().is_some_and(is_word) {
+        return false;
+    }
+    let length = length(text);
+    length > redaction.text_limit
+        || secrets(text, length, false, redaction, known).is_none_or(|spans| spans.iter().next().is_some())
+}
+
+fn length(text: Text<'_>) -> u32 {
+    u32::try_from(text.byte_count()).unwrap_or(u32::MAX)
+}
+
+fn write_plain(text: &str, visible: u32, spans: &Spans, out: &mut dyn fmt::Write) -> fmt::Result {
+    // From one character boundary to the next; a stretch begins and ends at one.
+    let part = |from: u32, to: u32| {
+        let (from, mut to) = (from as usize, to as usize);
+        while !text.is_char_boundary(to) {
+            to = to.saturating_sub(1);
+        }
+        text.get(from..to).unwrap_or_default()
+    };
+    let mut at = 0;
+    for span in spans.iter() {
+        out.write_str(part(at, span.start))?;
+        out.write_str(REPLACEMENT)?;
+        at = span.end;
+    }
+    out.write_str(part(at, visible))
+}
+
+fn write_chars(text: Text<'_>, visible: u32, spans: &Spans, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut at = 0_u32;
     let mut spans = spans.iter().peekable();
     let mut inside = false;
@@ -43,77 +89,89 @@ pub(super) fn write(text: Text<'_>, redaction: &Redaction<'_>, known: &Known, ou
         }
         at = end;
     }
-    if cut {
-        write!(out, "[cut: {length} bytes in all]")?;
-    }
     Ok(())
-}
-
-/// Whether `text` is not written as it is.
-pub(super) fn holds_secrets(text: Text<'_>, redaction: &Redaction<'_>, known: &Known) -> bool {
-    let length = u32::try_from(text.byte_count()).unwrap_or(u32::MAX);
-    length > redaction.text_limit
-        || secrets(text, length, false, redaction, known).is_none_or(|spans| spans.iter().next().is_some())
 }
 
 /// Where the secrets are in the first `visible` bytes of `text`; `None` when that could not be found out within bounds.
 fn secrets(text: Text<'_>, visible: u32, cut: bool, redaction: &Redaction<'_>, known: &Known) -> Option<Spans> {
+    let bounds = Bounds::new(visible, cut, visible.saturating_add(64).saturating_mul(READS_PER_BYTE));
     let mut spans = Spans::default();
-    let work = Cell::new(visible.saturating_add(64).saturating_mul(STEPS_PER_BYTE));
-    let mut cursor = Cursor::new(text.chars(), visible, &work);
+    find(Cursor::new(text.chars(), &bounds), redaction, &mut spans);
+    known.find(text, visible, &mut spans)?;
+    if bounds.is_used_up() || spans.overflowed() { None } else { Some(spans) }
+}
+
+/// Finds what names and shapes tell, word by word.
+fn find(mut cursor: Cursor<'_>, redaction: &Redaction<'_>, spans: &mut Spans) {
     let mut before: Option<Unit> = None;
-    // A value with an end of its own: what begins in it does not reach beyond it.
-    let mut closed = Span::default();
     let mut path = false;
-    let mut words = Neighbours::default();
-    loop {
-        let here = cursor.clone();
-        let Some(unit) = cursor.next() else { break };
+    let mut searched = 0;
+    // Where the last two words begin that are apart by single spaces, the last one first, and where it ends.
+    let mut previous: [Option<Cursor<'_>>; 2] = [None, None];
+    let mut previous_end = 0;
+    while let Some(unit) = cursor.peek() {
         if before.is_none_or(|unit| unit.is_space() || unit.is_quote() || matches!(unit.c, '(' | '=')) {
             path = matches!(unit.c, '/' | '\\' | '.' | '~');
         }
-        words.step(&here, before, unit);
-        if !closed.contains(unit.start) {
-            if let Some(span) = shapes::secret(&here, before, cut) {
+        if !unit.is_name() {
+            if unit.c == '/'
+                && let Some(span) = urls::user_info(&cursor, before, &mut searched)
+            {
                 spans.add(span);
             }
-            if let Some(span) = urls::user_info(&here, before, cut) {
-                spans.add(span);
-            }
-            if unit.is_name() && !before.is_some_and(Unit::is_name) {
-                let context = Before { unit: before, word: words.previous.as_ref(), path };
-                if let Some(value) = pairs::pair(&here, context, redaction) {
-                    spans.add(value.span);
-                    if value.closed {
-                        closed = value.span;
-                    }
-                }
+            before = cursor.next();
+            continue;
+        }
+        let start = cursor.clone();
+        let mut last = unit;
+        let mut length = 0_u32;
+        let mut dotted = false;
+        while let Some(unit) = cursor.next_if(Unit::is_name) {
+            last = unit;
+            length = length.saturating_add(1);
+            dotted |= unit.c == '.';
+        }
+        if !before.is_some_and(|unit| unit.c == ' ' && unit.start == previous_end) {
+            previous = [None, None];
+        }
+        let word = Word { start: &start, behind: &cursor, last, dotted, previous: &previous, before, path };
+        let shaped = if length >= shapes::SHORTEST || cursor.is_cut() { word.shapes(spans) } else { 0 };
+        if let Some(span) = shapes::credentials(&start) {
+            spans.add(span);
+        }
+        let value = word.value(redaction);
+        previous_end = last.end;
+        let [one, _] = previous;
+        previous = [Some(start), one];
+        before = Some(last);
+        cursor.pass_to(shaped);
+        if let Some(value) = value {
+            spans.add(value.span);
+            // What begins in a value with an end of its own does not reach beyond it.
+            if value.closed && value.span.end > cursor.at() {
+                cursor.pass_to(value.span.end);
+                before = None;
             }
         }
-        before = Some(unit);
     }
-    known.find(text, visible, &mut spans)?;
-    (work.get() > 0 && !spans.overflowed()).then_some(spans)
 }
 
-/// The word that is being read, and the one that stands a single space before it.
-#[derive(Default)]
-struct Neighbours<'t> {
-    current: Option<Cursor<'t>>,
-    previous: Option<Cursor<'t>>,
-}
-
-impl<'t> Neighbours<'t> {
-    fn step(&mut self, here: &Cursor<'t>, before: Option<Unit>, unit: Unit) {
-        let after_name = before.is_some_and(Unit::is_name);
-        if unit.is_name() {
-            if !after_name {
-                self.current = Some(here.clone());
+impl Word<'_, '_> {
+    /// Adds the secrets that begin in the word because of their shape, and tells where the last of them ends.
+    fn shapes(&self, spans: &mut Spans) -> u32 {
+        let mut here = self.start.clone();
+        let mut before = self.before;
+        let mut end = 0;
+        while here.at() < self.behind.at() {
+            if let Some(span) = shapes::secret(&here, before, self.dotted || self.behind.is_cut()) {
+                spans.add(span);
+                end = span.end;
+                here.pass_to(end);
+                before = None;
+            } else {
+                before = here.next();
             }
-        } else if unit.c == ' ' && after_name {
-            self.previous = self.current.take();
-        } else {
-            self.previous = None;
         }
+        end
     }
 }

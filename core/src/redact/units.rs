@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 
+use super::names::is_in;
 use crate::json::Chars;
 
 /// One character as it is meant, and where it stands.
@@ -37,12 +38,22 @@ impl Unit {
         )
     }
 
+    /// A space within a line.
+    pub(super) const fn is_blank(self) -> bool {
+        self.is_space() && !self.is_newline()
+    }
+
     pub(super) const fn is_newline(self) -> bool {
         matches!(self.c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
     }
 
     pub(super) const fn is_quote(self) -> bool {
         matches!(self.c, '"' | '\'' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' | '\u{ab}' | '\u{bb}')
+    }
+
+    /// Whether it is the same character in the same encoding.
+    pub(super) const fn is_twin(self, of: Self) -> bool {
+        self.c == of.c && self.depth == of.depth && self.slashes == of.slashes
     }
 
     /// Whether it ends the quotation that `open` began.
@@ -68,8 +79,8 @@ impl Unit {
         }
     }
 
-    /// Where the mark begins that ends the quotation which `open` began: further back than all of `self`, some of whose
-    /// backslashes can be escaped ones.
+    /// Where the mark begins that ends the quotation which `open` began: not always where `self` does, some of whose
+    /// backslashes can be escaped ones that belong to the quotation.
     pub(super) const fn closing_start(self, open: Self) -> u32 {
         if self.slashes > open.slashes {
             self.end.saturating_sub(open.slashes as u32).saturating_sub(1)
@@ -79,79 +90,166 @@ impl Unit {
     }
 }
 
+/// What holds for a whole text.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    /// How many bytes are visible.
+    limit: u32,
+    /// Whether the text goes on behind them.
+    cut: bool,
+    /// How many characters may still be read, by all cursors together.
+    work: Cell<u32>,
+}
+
+impl Bounds {
+    /// `work` is how many characters may be read in all: once these are used up, every cursor is at the end.
+    pub(super) const fn new(limit: u32, cut: bool, work: u32) -> Self {
+        Self { limit, cut, work: Cell::new(work) }
+    }
+
+    /// Whether no more may be read, so that what was found need not be all.
+    pub(super) const fn is_used_up(&self) -> bool {
+        self.work.get() == 0
+    }
+}
+
 /// A place in a text, and the way on from there. Cheap to clone, for looking ahead.
+///
+/// What takes a condition takes a function and not any closure: this is small code that is called from many places, and has
+/// to fit into firmware.
 #[derive(Clone)]
 pub(super) struct Cursor<'t> {
+    bounds: &'t Bounds,
+    /// What follows the unit.
     chars: Chars<'t>,
-    at: u32,
-    limit: u32,
-    /// How many steps all cursors over this text may still take.
-    work: &'t Cell<u32>,
+    /// The byte offset of what follows the unit.
+    behind: u32,
+    unit: Option<Unit>,
 }
 
 impl<'t> Cursor<'t> {
-    /// The start of a text of which the first `limit` bytes are visible, and how many steps may be taken in all. Once these
-    /// are used up, every cursor is at the end.
-    pub(super) const fn new(chars: Chars<'t>, limit: u32, work: &'t Cell<u32>) -> Self {
-        Self { chars, at: 0, limit, work }
+    /// The start of a text.
+    pub(super) fn new(chars: Chars<'t>, bounds: &'t Bounds) -> Self {
+        let mut cursor = Self { bounds, chars, behind: 0, unit: None };
+        cursor.advance();
+        cursor
     }
 
-    /// The byte offset of the next character.
-    pub(super) const fn at(&self) -> u32 {
-        self.at
+    /// The byte offset of the next unit.
+    pub(super) fn at(&self) -> u32 {
+        self.unit.map_or(self.behind, |unit| unit.start)
+    }
+
+    /// Whether this is the end of what is visible and not of the text, so that what reaches here may go on.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.bounds.cut && self.unit.is_none()
     }
 
     /// The next unit, without going there.
-    pub(super) fn peek(&self) -> Option<Unit> {
-        self.clone().next()
+    pub(super) const fn peek(&self) -> Option<Unit> {
+        self.unit
     }
 
-    /// Goes past the next unit if it is one that `fits`.
-    pub(super) fn next_if(&mut self, fits: impl FnOnce(Unit) -> bool) -> Option<Unit> {
-        let mut ahead = self.clone();
-        let unit = ahead.next().filter(|unit| fits(*unit))?;
-        *self = ahead;
-        Some(unit)
+    /// Whether the next unit `fits`.
+    pub(super) fn is(&self, fits: fn(Unit) -> bool) -> bool {
+        self.unit.is_some_and(fits)
+    }
+
+    /// Goes past the next unit if it `fits`.
+    pub(super) fn next_if(&mut self, fits: fn(Unit) -> bool) -> Option<Unit> {
+        if self.is(fits) { self.next() } else { None }
+    }
+
+    /// Goes past the next unit if it is this character, in whatever encoding.
+    pub(super) fn pass_char(&mut self, c: char) -> Option<Unit> {
+        if self.unit.is_some_and(|unit| unit.c == c) { self.next() } else { None }
     }
 
     /// Goes past all units that `fit`, and tells how many there were.
-    pub(super) fn pass(&mut self, fits: impl Fn(Unit) -> bool) -> u32 {
+    pub(super) fn pass(&mut self, fits: fn(Unit) -> bool) -> u32 {
         let mut count = 0_u32;
-        while self.next_if(&fits).is_some() {
+        while self.is(fits) {
+            self.advance();
             count = count.saturating_add(1);
         }
         count
     }
 
-    /// Goes past `word`, letter for letter, whatever its case and encoding.
-    pub(super) fn pass_word(&mut self, word: &str) -> bool {
+    /// Goes past all units before the byte offset `at`.
+    pub(super) fn pass_to(&mut self, at: u32) {
+        while self.unit.is_some_and(|unit| unit.start < at) {
+            self.advance();
+        }
+    }
+
+    /// Goes past `text` (ASCII letters in any case if so told), in whatever encoding.
+    pub(super) fn pass_text(&mut self, text: &str, any_case: bool) -> bool {
         let mut ahead = self.clone();
-        let same = word.chars().all(|c| ahead.next_if(|unit| unit.c.eq_ignore_ascii_case(&c)).is_some());
+        for c in text.chars() {
+            let same = ahead.unit.is_some_and(|unit| unit.c == c || any_case && unit.c.eq_ignore_ascii_case(&c));
+            if !same {
+                return false;
+            }
+            ahead.advance();
+        }
+        *self = ahead;
+        true
+    }
+
+    /// Whether the letters here are one of the words in `list`.
+    pub(super) fn is_word_of(&self, list: &[&str]) -> bool {
+        let mut letters = [0_u8; 16];
+        let mut ahead = self.clone();
+        let mut length = 0_usize;
+        while let Some(unit) = ahead.next_if(|unit| unit.c.is_ascii_alphanumeric()) {
+            if let (Some(room), Ok(letter)) = (letters.get_mut(length), u8::try_from(unit.c)) {
+                *room = letter.to_ascii_lowercase();
+            }
+            length = length.saturating_add(1);
+        }
+        letters.get(..length).is_some_and(|word| is_in(word, list))
+    }
+
+    /// Reads the next unit.
+    #[inline(never)]
+    fn advance(&mut self) {
+        let start = self.behind;
+        self.unit = self.raw().map(|first| {
+            let plain = (first, 0, 0);
+            let (c, depth, slashes) = match first {
+                '%' => self.percent().unwrap_or(plain),
+                '&' => self.entity().unwrap_or(plain),
+                '\\' => self.escape().unwrap_or(plain),
+                _ => plain,
+            };
+            Unit { c, depth, slashes, start, end: self.behind }
+        });
+    }
+
+    fn raw(&mut self) -> Option<char> {
+        let left = self.bounds.work.get().checked_sub(1)?;
+        if self.behind >= self.bounds.limit {
+            return None;
+        }
+        let c = self.chars.next()?;
+        let end = u32::try_from(c.len_utf8()).ok().and_then(|len| self.behind.checked_add(len))?;
+        // Visible is what is visible to its last byte.
+        if end > self.bounds.limit {
+            self.behind = self.bounds.limit;
+            return None;
+        }
+        self.bounds.work.set(left);
+        self.behind = end;
+        Some(c)
+    }
+
+    fn raw_is(&mut self, c: char) -> bool {
+        let mut ahead = self.clone();
+        let same = ahead.raw() == Some(c);
         if same {
             *self = ahead;
         }
         same
-    }
-
-    fn raw(&mut self) -> Option<char> {
-        let left = self.work.get().checked_sub(1)?;
-        let mut ahead = self.chars.clone();
-        let c = ahead.next()?;
-        let end = u32::try_from(c.len_utf8()).ok().and_then(|len| self.at.checked_add(len))?;
-        if end > self.limit {
-            return None;
-        }
-        self.work.set(left);
-        self.chars = ahead;
-        self.at = end;
-        Some(c)
-    }
-
-    fn raw_if(&mut self, fits: impl FnOnce(char) -> bool) -> Option<char> {
-        let mut ahead = self.clone();
-        let c = ahead.raw().filter(|c| fits(*c))?;
-        *self = ahead;
-        Some(c)
     }
 
     /// A byte in two hexadecimal digits, if they follow and it is ASCII.
@@ -164,8 +262,8 @@ impl<'t> Cursor<'t> {
         Some(char::from(c))
     }
 
-    /// What follows a percent sign: the character, and its layers.
-    fn percent(&mut self) -> Option<(char, u8)> {
+    /// What follows a percent sign: the character, its layers, no backslashes.
+    fn percent(&mut self) -> Option<(char, u8, u8)> {
         let mut c = self.hex()?;
         let mut depth = 1;
         while c == '%' && depth < 3 {
@@ -175,11 +273,21 @@ impl<'t> Cursor<'t> {
             }
             depth += 1;
         }
-        Some((c, depth))
+        Some((c, depth, 0))
     }
 
-    /// What follows backslashes, if they escape it in one of the usual ways.
-    fn escape(&mut self) -> Option<char> {
+    /// What follows a backslash, if it and its like escape it in one of the usual ways. In any case all backslashes in a row
+    /// are passed.
+    fn escape(&mut self) -> Option<(char, u8, u8)> {
+        let mut slashes = 1_u8;
+        while self.raw_is('\\') {
+            slashes = slashes.saturating_add(1);
+        }
+        let depth = match slashes {
+            0..=2 => 1,
+            3..=6 => 2,
+            _ => 3,
+        };
         let mut ahead = self.clone();
         let c = match ahead.raw()? {
             c @ ('"' | '\'' | '`' | '/') => c,
@@ -187,28 +295,23 @@ impl<'t> Cursor<'t> {
             'r' => '\r',
             't' => '\t',
             'x' => ahead.hex()?,
-            'u' => {
-                ahead.raw_if(|c| c == '0')?;
-                ahead.raw_if(|c| c == '0')?;
-                ahead.hex()?
-            }
+            'u' if ahead.raw_is('0') && ahead.raw_is('0') => ahead.hex()?,
             _ => return None,
         };
         *self = ahead;
-        Some(c)
+        Some((c, depth, slashes))
     }
 
     /// What follows an ampersand, if it is an entity of HTML that matters here.
-    fn entity(&mut self) -> Option<char> {
-        const ENTITIES: [(&str, char); 5] =
-            [("amp;", '&'), ("quot;", '"'), ("apos;", '\''), ("#34;", '"'), ("#39;", '\'')];
-        ENTITIES.iter().find_map(|(name, c)| {
+    fn entity(&mut self) -> Option<(char, u8, u8)> {
+        for (name, c) in [("amp;", '&'), ("quot;", '"'), ("apos;", '\''), ("#34;", '"'), ("#39;", '\'')] {
             let mut ahead = self.clone();
-            name.chars().all(|c| ahead.raw_if(|found| found == c).is_some()).then(|| {
+            if name.chars().all(|c| ahead.raw_is(c)) {
                 *self = ahead;
-                *c
-            })
-        })
+                return Some((c, 1, 0));
+            }
+        }
+        None
     }
 }
 
@@ -216,25 +319,10 @@ impl Iterator for Cursor<'_> {
     type Item = Unit;
 
     fn next(&mut self) -> Option<Unit> {
-        let start = self.at;
-        let first = self.raw()?;
-        let (c, depth, slashes) = match first {
-            '%' => self.percent().map_or((first, 0, 0), |(c, depth)| (c, depth, 0)),
-            '&' => self.entity().map_or((first, 0, 0), |c| (c, 1, 0)),
-            '\\' => {
-                let mut slashes = 1_u8;
-                while self.raw_if(|c| c == '\\').is_some() {
-                    slashes = slashes.saturating_add(1);
-                }
-                let depth = match slashes {
-                    0..=2 => 1,
-                    3..=6 => 2,
-                    _ => 3,
-                };
-                self.escape().map_or((first, 0, 0), |c| (c, depth, slashes))
-            }
-            c => (c, 0, 0),
-        };
-        Some(Unit { c, depth, slashes, start, end: self.at })
+        let unit = self.unit;
+        if unit.is_some() {
+            self.advance();
+        }
+        unit
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct Place {
     pub(super) quote: Option<Unit>,
     /// Whether it stands between the tags of an XML element.
     pub(super) xml: bool,
-    /// Whether it stands in the query of a URL, so that `&` and `#` always end it.
+    /// Whether it stands in the query of a URL, so that `&` always ends it.
     pub(super) query: bool,
     /// Whether it reaches to the end of the line, as that of a header or a passphrase does.
     pub(super) line: bool,
@@ -31,7 +31,7 @@ pub(super) struct Value {
 /// The value at `cursor`, if there is one.
 pub(super) fn value(mut cursor: Cursor<'_>, place: Place) -> Option<Value> {
     let newlines = place.separator.c != '=';
-    cursor.pass(|unit| unit.is_space() && (newlines || !unit.is_newline()));
+    cursor.pass(if newlines { Unit::is_space } else { Unit::is_blank });
     if let Some(block) = block(cursor.clone()) {
         return Some(Value { span: block, closed: false });
     }
@@ -79,8 +79,8 @@ fn string(cursor: Cursor<'_>, open: Unit, place: Place) -> Option<Value> {
 pub(super) fn quoted_on_this_line(cursor: Cursor<'_>) -> Option<Value> {
     cursor.peek().filter(|unit| unit.is_quote())?;
     match quoted(cursor, true) {
-        Quoted::Closed(span, _) => Some(Value { span, closed: true }),
-        _ => None,
+        Quoted::Closed(span, _) | Quoted::Open(span) => Some(Value { span, closed: true }),
+        Quoted::No | Quoted::Empty(_) => None,
     }
 }
 
@@ -98,13 +98,13 @@ enum Quoted<'t> {
 /// A string from its opening quote, or from three of them.
 fn quoted(mut cursor: Cursor<'_>, one_line: bool) -> Quoted<'_> {
     let Some(open) = cursor.next() else { return Quoted::No };
-    let same = |unit: Unit| unit.c == open.c && unit.slashes == open.slashes && unit.depth == open.depth;
     let mut ahead = cursor.clone();
     let mut needed = 1;
-    if ahead.next_if(same).is_some() {
-        if ahead.next_if(same).is_none() {
+    if ahead.next().is_some_and(|unit| unit.is_twin(open)) {
+        if !ahead.peek().is_some_and(|unit| unit.is_twin(open)) {
             return Quoted::Empty(ahead);
         }
+        ahead.next();
         cursor = ahead;
         needed = 3;
     }
@@ -112,7 +112,7 @@ fn quoted(mut cursor: Cursor<'_>, one_line: bool) -> Quoted<'_> {
     let mut run = 0;
     let mut end = start;
     while let Some(unit) = cursor.next() {
-        if one_line && unit.is_newline() {
+        if one_line && unit.is_newline() && unit.depth <= open.depth {
             return Quoted::No;
         }
         if !unit.closes(open) {
@@ -127,7 +127,7 @@ fn quoted(mut cursor: Cursor<'_>, one_line: bool) -> Quoted<'_> {
             return if end > start { Quoted::Closed(Span { start, end }, cursor) } else { Quoted::Empty(cursor) };
         }
     }
-    if one_line { Quoted::No } else { Quoted::Open(Span { start, end: cursor.at() }) }
+    if one_line && !cursor.is_cut() { Quoted::No } else { Quoted::Open(Span { start, end: cursor.at() }) }
 }
 
 /// A bare value: to the next space or to a delimiter that ends it.
@@ -135,6 +135,7 @@ pub(super) fn bare(mut cursor: Cursor<'_>, place: Place) -> Option<Span> {
     let start = cursor.at();
     let mut end = start;
     let depth = place.separator.depth;
+    let mut is_name = true;
     while let Some(unit) = cursor.peek() {
         if unit.depth <= depth && (unit.is_space() || ends(cursor.clone(), place)) {
             break;
@@ -154,13 +155,16 @@ pub(super) fn bare(mut cursor: Cursor<'_>, place: Place) -> Option<Span> {
                 continue;
             }
         }
+        is_name &= unit.is_name();
         end = unit.end;
         cursor.next();
     }
     // `Secret { inner: .. }`, as `Debug` writes it.
     let mut ahead = cursor.clone();
     if end > start
-        && ahead.next_if(|unit| unit.c == ' ').is_some()
+        && is_name
+        && place.separator.c == ':'
+        && ahead.pass_char(' ').is_some()
         && ahead.peek().is_some_and(|unit| unit.c == '{')
         && let Some(to) = group(&mut ahead)
     {
@@ -172,7 +176,7 @@ pub(super) fn bare(mut cursor: Cursor<'_>, place: Place) -> Option<Span> {
 /// Whether the delimiter at `cursor` ends a bare value: when nothing that can be part of the value follows it.
 fn ends(mut cursor: Cursor<'_>, place: Place) -> bool {
     let Some(unit) = cursor.next() else { return true };
-    if place.query && matches!(unit.c, '&' | '#') {
+    if place.query && unit.c == '&' {
         return true;
     }
     if place.quote.is_some_and(|open| unit.closes(open)) {
@@ -269,18 +273,18 @@ fn line(cursor: Cursor<'_>, quote: Option<Unit>) -> Option<Span> {
 }
 
 /// All to the quote that ends the string in which the name stands, if it stands on this line.
-fn until_quote(cursor: Cursor<'_>, quote: Unit) -> Option<Span> {
+fn until_quote(mut cursor: Cursor<'_>, quote: Unit) -> Option<Span> {
     let start = cursor.at();
-    for unit in cursor {
+    for unit in cursor.by_ref() {
         if unit.closes(quote) {
             let end = unit.closing_start(quote);
             return (end > start).then_some(Span { start, end });
         }
-        if unit.is_newline() {
-            break;
+        if unit.is_newline() && unit.depth <= quote.depth {
+            return None;
         }
     }
-    None
+    cursor.is_cut().then_some(Span { start, end: cursor.at() })
 }
 
 /// A block of YAML: `|` or `>` alone on the line, then all lines that are indented.

@@ -23,8 +23,7 @@ pub(super) enum Standing {
 pub(super) struct Walk<'r, I> {
     events: I,
     redaction: Redaction<'r>,
-    /// `None`: there are more rules than can be followed, and so everything is a secret.
-    matcher: Option<Matcher<'r>>,
+    rules: Rules<'r>,
     /// How many arrays and objects are open within a secret value.
     within: u32,
     /// For each open array or object, the innermost at the lowest bit: in an object, that a member named it a secret, as in
@@ -34,6 +33,24 @@ pub(super) struct Walk<'r, I> {
     objects: u64,
     /// The key of the member whose value comes next, if it tells something.
     member: Member,
+}
+
+/// The tool's rules that mark secrets.
+#[expect(clippy::large_enum_variant, reason = "there is no heap, and one of these at a time")]
+enum Rules<'r> {
+    None,
+    Some(Matcher<'r>),
+    /// There are more than can be followed, and so everything is a secret.
+    TooMany,
+}
+
+impl<'r> Rules<'r> {
+    fn of(fields: &'r [FieldRule<'r>]) -> Self {
+        if fields.iter().all(|field| !field.secret) {
+            return Self::None;
+        }
+        Matcher::new(fields).map_or(Self::TooMany, Self::Some)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,15 +67,7 @@ enum Member {
 
 impl<'r, 'e, I: Iterator<Item = (u32, Event<'e>)> + Clone> Walk<'r, I> {
     pub(super) fn new(events: I, redaction: Redaction<'r>, fields: &'r [FieldRule<'r>]) -> Self {
-        Self {
-            events,
-            redaction,
-            matcher: Matcher::new(fields).ok(),
-            within: 0,
-            announced: 0,
-            objects: 0,
-            member: Member::Other,
-        }
+        Self { events, redaction, rules: Rules::of(fields), within: 0, announced: 0, objects: 0, member: Member::Other }
     }
 
     fn sensitive(&self, name: Text<'_>) -> bool {
@@ -161,7 +170,11 @@ impl<'e, I: Iterator<Item = (u32, Event<'e>)> + Clone> Iterator for Walk<'_, I> 
 
     fn next(&mut self) -> Option<Self::Item> {
         let (_, event) = self.events.next()?;
-        let marked = self.matcher.as_mut().is_none_or(|matcher| matcher.step(&event).secret());
+        let marked = match &mut self.rules {
+            Rules::None => false,
+            Rules::Some(matcher) => matcher.step(&event).secret(),
+            Rules::TooMany => true,
+        };
         Some((event, self.standing(event, marked)))
     }
 }
