@@ -475,6 +475,16 @@ mod tests {
     }
 
     #[test]
+    fn x6_messages_are_bounded_and_additions_are_looked_at_again() {
+        let reply = Reply::new(1).with_message("m".repeat(MAX_MESSAGE + 1));
+        assert!(reply.message().unwrap().ends_with(" ... cut after 16384 of 16385 bytes"));
+        let mut reply = Reply::new(1);
+        reply.bound(DEFAULT_MAX_OUTPUT, true);
+        let added = reply.with_meta("large", "x".repeat(MAX_META));
+        assert_eq!(added.fault(DEFAULT_MAX_OUTPUT), Some(OutputFault::Meta));
+    }
+
+    #[test]
     fn only_a_question_of_the_gate_asks() {
         let whole =
             json!({"success": true, "data": {}, "meta": {"type": "confirmation", "requires_confirmation": true}});

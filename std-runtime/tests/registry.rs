@@ -6,10 +6,13 @@ mod drive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use callgate_core::args::Args;
 use callgate_core::call::Lookup;
 use callgate_core::context::{CallContext, Scopes};
-use callgate_core::policy::{ChannelTable, PolicyGate};
+use callgate_core::policy::{ChannelPolicy, ChannelTable, PolicyGate, Subject};
 use callgate_core::schema::{Property, Schema};
+use callgate_core::time::Timestamp;
+use callgate_core::tool::ConfirmBy;
 use callgate_std::budget::Contexts;
 use callgate_std::listing::Listing;
 use callgate_std::output::Reply;
@@ -256,6 +259,25 @@ fn listings_narrow_by_prefix_scopes_and_policy() {
     assert_eq!(permitted(&gate, &ada), ["fs.read", "time.now"]);
     assert_eq!(permitted(&gate.providing(Scopes::new("network")), &ada), ["fs.read", "time.now", "net.get"]);
     assert_eq!(permitted(&gate, &CLI), ["fs.read", "fs.write", "time.now"]);
+
+    // A tool that waits for consent or for a confirmation is one that the caller may see.
+    let channels = [ChannelPolicy::new("cli").requiring_consent()];
+    let asking = Registry::builder().add(define("asks").confirm(ConfirmBy::Caller)).build().unwrap();
+    let gate = PolicyGate::new(ChannelTable::new(&channels));
+    assert_eq!(names(Listing::of(&asking, &CLI).permitted(&gate, &CLI).tools()), ["asks"]);
+    assert_eq!(gate.decide::<&str>(&subject(asking.get("asks").unwrap())).is_allowed(), false);
+}
+
+/// What a policy judges of a call of `tool` without arguments.
+fn subject(tool: &Tool) -> Subject<'_> {
+    Subject {
+        caller: CLI,
+        spec: tool.spec(),
+        definition: tool.digest(),
+        args: Args::EMPTY,
+        arguments: None,
+        now: Timestamp::default(),
+    }
 }
 
 #[test]
@@ -280,6 +302,12 @@ fn selections_are_greedy_and_take_what_is_asked_for_first() {
     assert_eq!(selection.warning().unwrap(), "1 tool does not fit into the 1228 tokens for gpt-3.5-turbo: huge");
     let first = budget.select(&tools, &["tiny", "no.such", "small"]);
     assert_eq!(names(first.selected()), ["small", "tiny", "large"], "in the order of registration");
+    let exact = Contexts::default().with("m", 100).budget("m").tokens();
+    let tokens = callgate_std::budget::tokens_of_tool(&tools[3]);
+    assert!(tokens <= exact, "{tokens}");
+    let fitting = Contexts::default().with("m", (tokens * 10).div_ceil(3)).budget("m");
+    assert_eq!(names(fitting.select::<&str>(&tools, &[]).selected()), ["tiny"], "what fits exactly fits");
+    assert_eq!(fitting.tokens(), tokens);
     let roomy = Contexts::default().budget("claude-opus").select::<&str>(&tools, &[]);
     assert_eq!((roomy.selected().len(), roomy.warning()), (4, None));
     let usage = budget.usage(&tools);

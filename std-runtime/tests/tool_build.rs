@@ -123,6 +123,7 @@ fn d5_texts_that_hide_something_are_refused() {
         );
     }
     assert!(define("a").description("Reads \"a\\b\"\n\tfiles, größer als nötig \u{1f600}").build().is_ok());
+    assert!(define("a").description("x".repeat(16 * 1024)).build().is_ok());
     assert!(refused(define("a").description("x".repeat(16 * 1024 + 1))).contains("shorten it to 16384"));
 }
 
@@ -188,6 +189,7 @@ fn k1_clamps_that_contradict_the_schema_are_refused() {
 #[test]
 fn clamps_are_checked_beside_each_other() {
     assert!(refused(with_fields().clamp("/max", 1..=5).clamp("/max", ..=3)).contains("two clamps have this path"));
+    assert!(refused(with_fields().clamp("/max", 1..=5).clamp("/max", 7..)).contains("two clamps have this path"));
     assert!(
         refused(with_fields().clamp("/rows/*/n", ..=3).clamp("/rows/0/n", 4..))
             .contains("field /rows/0/n: no number is within this clamp and the one of /rows/*/n")
@@ -358,7 +360,8 @@ fn g4_every_part_of_a_definition_counts() {
         assert_eq!(*digest, changed(part).build().unwrap().digest());
         assert!(!digests[..part].contains(digest), "part {part} does not count");
     }
-    let tool = changed(0).build().unwrap();
+    let tool = changed(0).scopes(["a", "b", "a"]).build().unwrap();
+    assert_eq!(tool.digest(), digests[0], "a scope that comes twice says nothing more");
     assert_eq!(tool.digest(), tool.spec().digest());
 }
 

@@ -52,7 +52,7 @@ fn together(fields: &[&Field], problems: &mut Vec<Problem>) {
         for other in fields.iter().take(position) {
             if let (Some(a), Some(b)) = (field.clamp, other.clamp)
                 && field.path != other.path
-                && meet(&field.path, &other.path)
+                && meet_paths(&field.path, &other.path)
                 && leave_no_room(a, b)
             {
                 report(field, FieldProblem::NoRoom { other: other.path.clone() });
@@ -62,7 +62,7 @@ fn together(fields: &[&Field], problems: &mut Vec<Problem>) {
 }
 
 /// Whether some value is named by both paths.
-fn meet(a: &str, b: &str) -> bool {
+fn meet_paths(a: &str, b: &str) -> bool {
     let (mut a, mut b) = (a.split('/'), b.split('/'));
     loop {
         match (a.next(), b.next()) {
@@ -244,5 +244,96 @@ fn holds_integer(min: Number, max: Number) -> bool {
     match (min.as_f64(), max.as_f64()) {
         (Some(min), Some(max)) => min.ceil() <= max.floor(),
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// What of a clamp on `/x` can act when the schema says this of it.
+    fn meet(schema: &Value, clamp: Clamp) -> Result<Acting, FieldProblem> {
+        let field = Field { path: "/x".to_owned(), clamp: Some(clamp), secret: false };
+        against_schema(&field, &json!({"properties": {"x": schema}, "$defs": {"small": {"maximum": 5}}}))
+    }
+
+    fn acting(min: bool, max: bool) -> Result<Acting, FieldProblem> {
+        Ok(Acting { min, max, length: false })
+    }
+
+    fn float(min: f64, max: f64) -> Clamp {
+        Clamp { min: Some(Bound::Float(min)), max: Some(Bound::Float(max)), max_length: None }
+    }
+
+    #[test]
+    fn k1_bounds_are_taken_exactly() {
+        let whole = |rest: Value| {
+            let mut schema = json!({"type": "integer"});
+            schema.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            schema
+        };
+        // The greatest integer below 11 is 10, so nothing is above it.
+        assert_eq!(meet(&whole(json!({"exclusiveMaximum": 11})), Clamp::max(10)), Err(FieldProblem::Shadowed));
+        assert_eq!(meet(&json!({"type": "number", "exclusiveMaximum": 11}), Clamp::max(10)), acting(false, true));
+        assert_eq!(meet(&whole(json!({"exclusiveMinimum": 0})), Clamp::min(1)), Err(FieldProblem::Shadowed));
+        assert_eq!(meet(&json!({"type": "number", "exclusiveMinimum": 0}), Clamp::min(1)), acting(true, false));
+        assert_eq!(
+            meet(&json!({"exclusiveMaximum": 10, "type": "number"}), Clamp::range(10, 20)),
+            Err(FieldProblem::Refused)
+        );
+        assert_eq!(meet(&json!({"maximum": 10, "type": "number"}), Clamp::range(10, 20)), acting(true, false));
+        assert_eq!(meet(&json!({"minimum": 5, "exclusiveMinimum": 5}), Clamp::max(5)), Err(FieldProblem::Refused));
+        assert_eq!(meet(&json!({"minimum": 5, "exclusiveMinimum": 4}), Clamp::max(5)), acting(false, true));
+        assert_eq!(
+            meet(&json!({"maximum": 9_007_199_254_740_993_u64}), Clamp::max(9_007_199_254_740_992)),
+            acting(false, true)
+        );
+        assert_eq!(meet(&json!({"maximum": u64::MAX}), Clamp::max(i64::MAX)), acting(false, true));
+        assert_eq!(meet(&whole(json!({})), float(0.2, 0.8)), Err(FieldProblem::NoInteger));
+        assert_eq!(meet(&whole(json!({})), float(0.2, 1.8)), acting(true, true));
+        assert_eq!(meet(&json!({"type": "number"}), float(0.2, 0.8)), acting(true, true));
+    }
+
+    #[test]
+    fn k1_a_bound_that_is_no_multiple_would_be_refused() {
+        let tens = json!({"type": "integer", "multipleOf": 10});
+        assert_eq!(meet(&tens, Clamp::range(10, 100)), acting(true, true));
+        assert_eq!(meet(&tens, Clamp::range(1, 100)), Err(FieldProblem::NoMultiple));
+        assert_eq!(meet(&tens, Clamp::max(99)), Err(FieldProblem::NoMultiple));
+        let from_ten = json!({"type": "integer", "multipleOf": 10, "minimum": 10});
+        assert_eq!(
+            meet(&from_ten, Clamp::range(1, 100)),
+            acting(false, true),
+            "a bound that can't act does not matter"
+        );
+    }
+
+    #[test]
+    fn k1_what_every_value_has_to_fit_counts_and_alternatives_do_not() {
+        let refers = json!({"$ref": "#/$defs/small", "type": "number"});
+        assert_eq!(meet(&refers, Clamp::max(9)), Err(FieldProblem::Shadowed));
+        assert_eq!(meet(&json!({"allOf": [{"maximum": 5}]}), Clamp::max(9)), Err(FieldProblem::Shadowed));
+        assert_eq!(meet(&json!({"anyOf": [{"maximum": 5}, {"minimum": 50}]}), Clamp::max(9)), acting(false, true));
+        let text_or_number = json!({"anyOf": [{"type": "string"}, {"type": "integer"}]});
+        assert_eq!(meet(&text_or_number, Clamp::max(9)), acting(false, true));
+        let neither = json!({"anyOf": [{"type": "boolean"}, {"type": "null"}]});
+        assert_eq!(meet(&neither, Clamp::max(9)), Err(FieldProblem::NotOfType { clamp: "numbers" }));
+        assert_eq!(meet(&json!({"type": ["integer", "null"]}), Clamp::max(9)), acting(false, true), "V6");
+        assert_eq!(meet(&json!(true), Clamp::max(9)), acting(false, true));
+    }
+
+    #[test]
+    fn paths_meet_where_some_value_is_named_by_both() {
+        for (a, b, both) in [
+            ("/a", "/a", true),
+            ("/*", "/a", true),
+            ("/a/*", "/*/b", true),
+            ("/a/b", "/*", false),
+            ("/a/*", "/b/*", false),
+            ("", "/a", false),
+        ] {
+            assert_eq!((meet_paths(a, b), meet_paths(b, a)), (both, both), "{a} {b}");
+        }
     }
 }
