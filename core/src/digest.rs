@@ -34,7 +34,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::digest::FixedOutput as _;
 use sha2::{Digest as _, Sha256};
 
-use crate::json::{Item, KeySlot, KeysFull, Number, Text, Value, visit_canonical};
+use crate::json::{Item, KeySlot, KeysFull, Number, Piece, Text, Value, visit_canonical};
 
 /// The domain of argument digests.
 pub const ARGS_DOMAIN: &str = "gate/args/v1";
@@ -246,15 +246,13 @@ impl DigestBuilder {
             return self.str(plain);
         }
         self.tagged(6, text.byte_count() as u64);
-        let mut bytes = text.bytes();
-        loop {
-            let mut chunk = [0; 64];
-            let filled = chunk.iter_mut().zip(bytes.by_ref()).map(|(to, from)| *to = from).count();
-            self.put(chunk.get(..filled).unwrap_or_default());
-            if filled < chunk.len() {
-                return self;
+        for piece in text.pieces() {
+            match piece {
+                Piece::Run(run) => self.put(run.as_bytes()),
+                Piece::Char(c) => self.put(c.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
+        self
     }
 
     /// Adds bytes.

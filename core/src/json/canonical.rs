@@ -161,9 +161,7 @@ impl<'a> Walk<'a, '_> {
         }
         let text = self.text;
         let slots = self.keys.get_mut(base..self.used).unwrap_or_default();
-        keys::sort(slots, |a, b| {
-            a.tag.cmp(&b.tag).then_with(|| Text::at(text, a.at as usize).cmp(&Text::at(text, b.at as usize)))
-        });
+        keys::sort(slots, |a, b| a.tag.cmp(&b.tag).then_with(|| keys::compare(text, a.at, b.at)));
         let left = slots.len() as u32;
         visit(Item::Object(left));
         self.push(Frame { object: true, left, next: base as u32, base: base as u32, end: (end + 1) as u32 });

@@ -30,10 +30,9 @@ pub(super) struct Decimal {
     exponent: i32,
 }
 
-/// Reads a decimal token without its sign. The token fits the grammar of RFC 8259.
-pub(super) fn read(negative: bool, token: &[u8]) -> Result<f64, Unfit> {
-    let decimal = Decimal::of_token(token)?;
-    let magnitude = decimal.to_f64()?;
+/// Reads a decimal token without its sign. The token fits the grammar of RFC 8259; `checked`, if it was accepted before.
+pub(super) fn read(negative: bool, token: &[u8], checked: bool) -> Result<f64, Unfit> {
+    let magnitude = Decimal::of_token(token)?.to_f64(checked)?;
     // Not `-magnitude` for 0: `-0.0` is 0.
     Ok(if negative && magnitude != 0.0 { -magnitude } else { magnitude })
 }
@@ -54,42 +53,49 @@ impl Decimal {
 
     /// The decimal that a token without sign stands for.
     fn of_token(token: &[u8]) -> Result<Self, Unfit> {
-        let (mut digits, mut count, mut exponent) = (0_u64, 0_u32, 0_i32);
-        // Zeros since the last digit other than 0: they count only when another such digit follows.
-        let mut zeros = 0_u32;
-        let mut in_fraction = false;
+        let mut digits = 0_u64;
+        // Digits so far without leading zeros, and how many of all stand behind the point.
+        let (mut count, mut behind) = (0_u32, 0_i32);
+        let mut in_fraction = 0;
         let mut rest = token.iter();
         for byte in rest.by_ref() {
-            match byte {
-                b'.' => in_fraction = true,
-                b'0'..=b'9' => {
-                    exponent = exponent.saturating_sub(i32::from(in_fraction));
-                    if *byte == b'0' {
-                        zeros = zeros.saturating_add(u32::from(count > 0));
-                        continue;
-                    }
-                    count = count.saturating_add(zeros).saturating_add(1);
-                    if count > MAX_DIGITS {
-                        return Err(Unfit::Inexact);
-                    }
-                    for _ in 0..=zeros {
-                        digits = digits.wrapping_mul(10);
-                    }
-                    digits = digits.wrapping_add(u64::from(byte - b'0'));
-                    zeros = 0;
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                if *byte != b'.' {
+                    break;
                 }
-                _ => break,
+                in_fraction = 1;
+                continue;
+            }
+            behind += in_fraction;
+            count += u32::from(digit > 0 || count > 0);
+            // 19 digits fit; of those behind, only zeros are fine.
+            if count <= 19 {
+                digits = digits.wrapping_mul(10).wrapping_add(u64::from(digit));
+            } else if digit > 0 {
+                return Err(Unfit::Inexact);
             }
         }
-        if count == 0 {
+        if digits == 0 {
             return Ok(Self { digits: 0, count: 0, exponent: 0 });
         }
-        let zeros = i32::try_from(zeros).unwrap_or(i32::MAX);
-        let exponent = exponent.saturating_add(zeros).saturating_add(exponent_of(rest.as_slice()));
-        Ok(Self { digits, count, exponent })
+        // All three are at most the length of a text.
+        let mut exponent = count.saturating_sub(19) as i32 - behind;
+        count = count.min(19);
+        while digits.is_multiple_of(10) {
+            digits /= 10;
+            count -= 1;
+            exponent += 1;
+        }
+        if count > MAX_DIGITS {
+            return Err(Unfit::Inexact);
+        }
+        Ok(Self { digits, count, exponent: exponent.saturating_add(exponent_of(rest.as_slice())) })
     }
 
-    fn to_f64(self) -> Result<f64, Unfit> {
+    /// The `f64` that this decimal is the shortest notation of. Where the decimal is known to be one (`checked`), that is
+    /// not verified again.
+    fn to_f64(self, checked: bool) -> Result<f64, Unfit> {
         if self.count <= SAFE_DIGITS {
             // Both operands are exact, so the one rounding gives the nearest f64, and with so few digits its shortest
             // notation is this decimal.
@@ -110,12 +116,42 @@ impl Decimal {
         if scale < -330 {
             return Err(Unfit::Inexact);
         }
-        self.search()
+        let wide = Wide::of(self.digits, self.exponent);
+        match wide.nearest() {
+            Some(nearest) if checked || self.is_shortest(wide, nearest) => Ok(f64::from_bits(nearest.bits)),
+            _ => self.search(wide.floor_bits()),
+        }
     }
 
-    /// Finds the `f64` that this decimal is the shortest notation of.
-    fn search(self) -> Result<f64, Unfit> {
-        let below = Wide::of(self.digits, self.exponent).floor_bits();
+    /// Whether this decimal is surely the shortest notation of its nearest `f64`. False where 128 bits do not tell.
+    ///
+    /// It is, if no decimal with fewer digits names the same `f64`, and no other decimal with as many digits is as near.
+    fn is_shortest(self, wide: Wide, nearest: Nearest) -> bool {
+        // The gap below a power of two is half of the gap above, and that among the smallest f64 is wide.
+        if nearest.bits & ((1 << 52) - 1) == 0 || nearest.bits >> 52 == 0 {
+            return false;
+        }
+        if self.count <= SAFE_DIGITS {
+            return true;
+        }
+        // What follows counts in 2^-64 of the gap between two f64, as `distance` does. First the worth of one unit of the
+        // last digit: at most 2^67, as there are at least 16 digits.
+        let unit = (wide.mantissa >> Wide::BELOW_DISTANCE).checked_div(u128::from(self.digits));
+        let Some(unit) = unit.and_then(|unit| i128::try_from(unit).ok()) else { return false };
+        let half = 1_i128 << 63;
+        let distance = i128::from(nearest.distance);
+        // The error of `unit` is below 2, so that of ten of them below 20; that of `distance` is below 2.
+        let margin = i128::from(Nearest::MARGIN);
+        let last = i128::from(self.digits % 10);
+        let (shorter_below, shorter_above) = (distance - last * unit, distance + (10 - last) * unit);
+        let no_shorter = shorter_below + margin < -half && shorter_above - margin > half;
+        let nearest_of_its_length = 2 * distance.abs() + margin < unit;
+        no_shorter && nearest_of_its_length
+    }
+
+    /// Finds the `f64` that this decimal is the shortest notation of, around the one with the bits `below`.
+    #[cold]
+    fn search(self, below: u64) -> Result<f64, Unfit> {
         // The two neighbours of the value; one of them is the nearest. The third and fourth make up for the error of the
         // product, which is far below one step.
         for bits in [below, below + 1, below.saturating_sub(1), below + 2] {
@@ -188,6 +224,25 @@ impl Wide {
         Self { mantissa: high.wrapping_shl(shift), exponent: self.exponent + other.exponent + 128 - shift as i32 }
     }
 
+    /// How many bits of the mantissa lie below those that a normal `f64` has.
+    const BELOW_F64: u32 = 75;
+    /// How many of those lie below what [`Nearest`] tells.
+    const BELOW_DISTANCE: u32 = Self::BELOW_F64 - 64;
+
+    /// The nearest `f64`. `None` where the error of this number leaves a doubt, and outside of the normal range.
+    fn nearest(self) -> Option<Nearest> {
+        let top = self.exponent + 127;
+        if !(-1022..=1022).contains(&top) {
+            return None;
+        }
+        // As a signed number, a rest of more than half is the distance down from the next.
+        let distance = ((self.mantissa >> Self::BELOW_DISTANCE) as u64).cast_signed();
+        if distance.unsigned_abs() >= (1 << 63) - Nearest::MARGIN {
+            return None;
+        }
+        Some(Nearest { bits: self.floor_bits() + u64::from(distance < 0), distance })
+    }
+
     /// The bits of the greatest `f64` that is not above the number.
     fn floor_bits(self) -> u64 {
         // The number is in [2^top, 2^(top + 1)).
@@ -195,15 +250,25 @@ impl Wide {
         if top > 1023 {
             return f64::MAX.to_bits();
         }
-        let fraction_bits = if top < -1022 { 52 + top + 1022 } else { 52 };
-        if fraction_bits < 0 {
-            return 0;
-        }
-        let fraction = (self.mantissa >> (127 - fraction_bits)) as u64;
+        let missing = (-1022 - top).max(0) as u32;
+        let fraction = self.mantissa.checked_shr(Self::BELOW_F64 + missing).unwrap_or(0) as u64;
         // The top bit of a normal number is not stored: added, it raises the exponent by one instead.
         let exponent = (top + 1022).max(0) as u64;
         (exponent << 52).saturating_add(fraction)
     }
+}
+
+/// The `f64` nearest to a number, and how far the number is from it.
+#[derive(Clone, Copy)]
+struct Nearest {
+    bits: u64,
+    /// The number less the `f64`, in 2^-64 of the gap between two `f64` here.
+    distance: i64,
+}
+
+impl Nearest {
+    /// More than the sum of the errors of a distance and what it is compared with.
+    const MARGIN: u64 = 64;
 }
 
 /// The upper half of the product of two 128-bit integers.
@@ -221,10 +286,19 @@ mod tests {
     use std::format;
     use std::string::String;
 
+    /// What is read again is what was read first.
+    fn read_both(negative: bool, digits: &[u8]) -> Result<f64, Unfit> {
+        let first = read(negative, digits, false);
+        if first.is_ok() {
+            assert_eq!(read(negative, digits, true), first);
+        }
+        first
+    }
+
     fn read_str(token: &str) -> Result<f64, Unfit> {
         match token.strip_prefix('-') {
-            Some(digits) => read(true, digits.as_bytes()),
-            None => read(false, token.as_bytes()),
+            Some(digits) => read_both(true, digits.as_bytes()),
+            None => read_both(false, token.as_bytes()),
         }
     }
 

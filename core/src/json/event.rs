@@ -161,5 +161,5 @@ impl FusedIterator for Events<'_> {}
 
 /// The number that stands from `start` to `end` in checked text.
 pub(super) fn number_of(bytes: &[u8], start: usize, end: usize) -> Number {
-    Number::from_token(bytes.get(start..end).unwrap_or_default()).unwrap_or(Number::U64(0))
+    Number::from_token(bytes.get(start..end).unwrap_or_default(), true).unwrap_or(Number::U64(0))
 }

@@ -30,5 +30,6 @@ pub use limits::{Limits, MAX_DEPTH};
 pub use number::Number;
 pub use object::Object;
 pub use scan::{Scanned, scan};
+pub(crate) use text::Piece;
 pub use text::{Bytes, Chars, Text};
 pub use value::{Items, Kind, Members, Value};

@@ -271,7 +271,7 @@ impl Scanner<'_, '_> {
         }
         if earlier.len() < FEW_MEMBERS {
             for slot in earlier {
-                if slot.tag == tag && Text::at(self.text, slot.at as usize) == Text::at(self.text, at) {
+                if slot.tag == tag && keys::compare(self.text, slot.at, at as u32).is_eq() {
                     return Err(ReadErrorKind::DuplicateKey);
                 }
             }
@@ -289,17 +289,11 @@ impl Scanner<'_, '_> {
     #[cold]
     fn check_many_keys(&mut self, base: usize) -> Check {
         let text = self.text;
-        let by_key = |a: &KeySlot, b: &KeySlot| {
-            a.tag
-                .cmp(&b.tag)
-                .then_with(|| Text::at(text, a.at as usize).cmp(&Text::at(text, b.at as usize)))
-                .then(a.at.cmp(&b.at))
-        };
         let slots = self.keys.get_mut(base..self.used).unwrap_or_default();
-        keys::sort(slots, by_key);
+        keys::sort_spread(slots, |a, b| keys::compare(text, a.at, b.at).then(a.at.cmp(&b.at)));
         // The first repetition in the text, so that the error does not depend on the hash.
         let repeated = slots.array_windows().filter_map(|[a, b]| {
-            let same = a.tag == b.tag && Text::at(text, a.at as usize) == Text::at(text, b.at as usize);
+            let same = a.tag == b.tag && keys::compare(text, a.at, b.at).is_eq();
             same.then_some(b.at)
         });
         match repeated.min() {
@@ -373,7 +367,8 @@ impl Scanner<'_, '_> {
             self.at += 1;
             self.digits()?;
         }
-        if let Some(b'e' | b'E') = self.peek() {
+        let has_exponent = matches!(self.peek(), Some(b'e' | b'E'));
+        if has_exponent {
             integer = false;
             self.at += 1;
             if let Some(b'+' | b'-') = self.peek() {
@@ -384,11 +379,11 @@ impl Scanner<'_, '_> {
         let token = self.bytes.get(start..self.at).unwrap_or_default();
         let checked = if token.len() > self.limits.number_bytes as usize {
             Err(ReadErrorKind::NumberTooLong { max: self.limits.number_bytes })
-        } else if integer && whole <= 18 {
-            // Fits both integer types.
+        } else if if integer { whole <= 18 } else { !has_exponent && token.len() <= 16 } {
+            // Fits both integer types, or has at most 15 digits and so is its own shortest notation.
             Ok(())
         } else {
-            match Number::from_token(token) {
+            match Number::from_token(token, false) {
                 Ok(_) => Ok(()),
                 Err(Unfit::OutOfRange) => Err(ReadErrorKind::NumberOutOfRange),
                 Err(Unfit::Inexact) => Err(ReadErrorKind::NumberInexact),

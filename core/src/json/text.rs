@@ -55,7 +55,7 @@ impl<'a> Text<'a> {
     /// The number of UTF-8 bytes, unescaped.
     #[must_use]
     pub fn byte_count(self) -> usize {
-        if self.escaped { self.chars().map(char::len_utf8).sum() } else { self.raw.len() }
+        self.pieces().map(Piece::byte_count).sum()
     }
 
     /// Whether there is no character.
@@ -86,13 +86,25 @@ impl<'a> Text<'a> {
         Self { raw: self.raw.get(..kept).unwrap_or(self.raw), escaped: self.escaped }
     }
 
+    /// The string as runs of plain characters and single characters that were escaped.
+    pub(crate) const fn pieces(self) -> Pieces<'a> {
+        Pieces { rest: self.raw, escaped: self.escaped }
+    }
+
     /// Writes the unescaped string into the start of `room`, and returns it with the room that is left; `None` when the
     /// room is too small.
     pub(super) fn unescape_into(self, room: &mut [u8]) -> Option<(&str, &mut [u8])> {
-        let len = self.byte_count();
-        let (head, rest) = room.split_at_mut_checked(len)?;
-        for (slot, byte) in head.iter_mut().zip(self.bytes()) {
-            *slot = byte;
+        let (head, rest) = room.split_at_mut_checked(self.byte_count())?;
+        let mut free = &mut *head;
+        for piece in self.pieces() {
+            let mut utf8 = [0; 4];
+            let from = match piece {
+                Piece::Run(run) => run.as_bytes(),
+                Piece::Char(c) => c.encode_utf8(&mut utf8).as_bytes(),
+            };
+            let (to, behind) = free.split_at_mut_checked(from.len())?;
+            to.copy_from_slice(from);
+            free = behind;
         }
         core::str::from_utf8(head).ok().map(|text| (text, rest))
     }
@@ -100,16 +112,12 @@ impl<'a> Text<'a> {
     /// Appends the unescaped string to `buffer`.
     #[cfg(feature = "alloc")]
     pub(super) fn unescape_to(self, buffer: &mut alloc::string::String) {
-        let mut rest = self.raw;
-        if self.escaped {
-            while let Some((plain, _)) = rest.split_once('\\') {
-                buffer.push_str(plain);
-                let mut chars = Chars { rest: rest.get(plain.len()..).unwrap_or_default().chars(), escaped: true };
-                buffer.extend(chars.next());
-                rest = chars.rest.as_str();
+        for piece in self.pieces() {
+            match piece {
+                Piece::Run(run) => buffer.push_str(run),
+                Piece::Char(c) => buffer.push(c),
             }
         }
-        buffer.push_str(rest);
     }
 }
 
@@ -178,8 +186,60 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.as_plain() {
             Some(plain) => f.write_str(plain),
-            None => self.chars().try_for_each(|c| f.write_char(c)),
+            None => self.pieces().try_for_each(|piece| match piece {
+                Piece::Run(run) => f.write_str(run),
+                Piece::Char(c) => f.write_char(c),
+            }),
         }
+    }
+}
+
+/// A part of a string.
+#[derive(Clone, Copy)]
+pub(crate) enum Piece<'a> {
+    /// Plain characters, at least one.
+    Run(&'a str),
+    /// A character that an escape stands for.
+    Char(char),
+}
+
+impl Piece<'_> {
+    const fn byte_count(self) -> usize {
+        match self {
+            Self::Run(run) => run.len(),
+            Self::Char(c) => c.len_utf8(),
+        }
+    }
+}
+
+/// The parts of a [`Text`].
+#[derive(Clone)]
+pub(crate) struct Pieces<'a> {
+    rest: &'a str,
+    escaped: bool,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        let run = if self.escaped { lex::plain_run(self.rest.as_bytes()) } else { self.rest.len() };
+        let (plain, rest) = self.rest.split_at_checked(run)?;
+        if !plain.is_empty() {
+            self.rest = rest;
+            return Some(Piece::Run(plain));
+        }
+        let (c, len) = match rest.as_bytes() {
+            [_, b'n', ..] => ('\n', 2),
+            [_, plain @ (b'"' | b'\\' | b'/'), ..] => (char::from(*plain), 2),
+            _ => {
+                let mut chars = Chars { rest: rest.chars(), escaped: true };
+                let c = chars.next()?;
+                (c, rest.len() - chars.rest.as_str().len())
+            }
+        };
+        self.rest = rest.get(len..).unwrap_or_default();
+        Some(Piece::Char(c))
     }
 }
 

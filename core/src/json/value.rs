@@ -69,8 +69,9 @@ impl fmt::Debug for Value<'_> {
 impl<'a> Value<'a> {
     pub(crate) fn root(scanned: Scanned<'a>, edits: &'a [Edit]) -> Self {
         let text = scanned.as_str();
-        let at = lex::skip_space(text.as_bytes(), 0);
-        Self::at(text, at, edits)
+        let bytes = text.as_bytes();
+        let (at, end) = (lex::skip_space(bytes, 0), lex::end_of_text(bytes));
+        Self { text: text.get(..end).unwrap_or_default(), at: at as u32, edits }
     }
 
     /// The value that starts at `at`.

@@ -6,9 +6,10 @@
 use core::fmt::{self, Write as _};
 
 use super::event::Event;
+use super::lex;
 use super::limits::MAX_DEPTH;
 use super::number::Number;
-use super::text::Text;
+use super::text::{Piece, Text};
 
 /// Whether `c` is written as an escape: quote, backslash, controls (C0, U+007F, C1), bidirectional controls, zero-width and
 /// other invisible format characters, line and paragraph separators, the tag block.
@@ -127,21 +128,30 @@ impl<'w> Writer<'w> {
 
     /// Writes a string.
     pub fn string(&mut self, value: &str) -> fmt::Result {
-        self.display(&value)
+        self.text(Text::from(value))
     }
 
     /// Writes a string of checked text.
     pub fn text(&mut self, value: Text<'_>) -> fmt::Result {
-        self.display(&value)
+        self.separate()?;
+        self.quoted(value)
+    }
+
+    fn quoted(&mut self, text: Text<'_>) -> fmt::Result {
+        self.out.write_char('"')?;
+        for piece in text.pieces() {
+            match piece {
+                Piece::Run(run) => escape(run, self.out)?,
+                Piece::Char(c) if must_escape(c) => escape_char(c, self.out)?,
+                Piece::Char(c) => self.out.write_char(c)?,
+            }
+        }
+        self.out.write_char('"')
     }
 
     /// Writes what `value` displays, as one string.
     pub fn display(&mut self, value: &dyn fmt::Display) -> fmt::Result {
         self.separate()?;
-        self.quoted(value)
-    }
-
-    fn quoted(&mut self, value: &dyn fmt::Display) -> fmt::Result {
         self.out.write_char('"')?;
         write!(Escaping(self.out), "{value}")?;
         self.out.write_char('"')
@@ -175,7 +185,7 @@ impl<'w> Writer<'w> {
     /// Writes a key of checked text; its value must follow.
     pub fn key_text(&mut self, key: Text<'_>) -> fmt::Result {
         self.separate()?;
-        self.quoted(&key)?;
+        self.quoted(key)?;
         self.after_key = true;
         self.out.write_char(':')
     }
@@ -222,15 +232,39 @@ impl fmt::Write for Escaping<'_> {
 /// What `out` says.
 pub fn escape(text: &str, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut rest = text;
-    while let Some((at, c)) = rest.char_indices().find(|(_, c)| must_escape(*c)) {
-        let (plain, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+    loop {
+        let run = harmless_run(rest);
+        let (plain, from) = rest.split_at_checked(run).unwrap_or((rest, ""));
         if !plain.is_empty() {
             out.write_str(plain)?;
         }
+        let mut chars = from.chars();
+        let Some(c) = chars.next() else { return Ok(()) };
         escape_char(c, out)?;
-        rest = from.get(c.len_utf8()..).unwrap_or_default();
+        rest = chars.as_str();
     }
-    if rest.is_empty() { Ok(()) } else { out.write_str(rest) }
+}
+
+/// The number of bytes of `text` before the first character that must be escaped.
+fn harmless_run(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = lex::printable_ascii_run(bytes);
+    loop {
+        at += match bytes.get(at) {
+            Some(b'"' | b'\\' | 0..0x20 | 0x7f) | None => return at,
+            Some(0x20..0x80) => 1,
+            // All characters to be escaped behind ASCII start with one of these bytes.
+            Some(0xc2 | 0xd8 | 0xe1 | 0xe2 | 0xef | 0xf3) => {
+                match text.get(at..).and_then(|rest| rest.chars().next()) {
+                    Some(c) if !must_escape(c) => c.len_utf8(),
+                    _ => return at,
+                }
+            }
+            Some(0x80..0xe0) => 2,
+            Some(0xe0..0xf0) => 3,
+            Some(0xf0..) => 4,
+        };
+    }
 }
 
 fn escape_char(c: char, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -258,4 +292,23 @@ fn write_unit(unit: u32, out: &mut dyn fmt::Write) -> fmt::Result {
         out.write_char(char::from_digit(unit >> shift & 0xf, 16).unwrap_or('0'))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::String;
+
+    // D5: the table of first bytes leaves no character out.
+    #[test]
+    fn d5_every_character_is_told_apart() {
+        let mut text = String::from("a");
+        for c in '\0'..=char::MAX {
+            text.truncate(1);
+            text.push(c);
+            text.push('"');
+            let expected = if must_escape(c) { 1 } else { text.len() - 1 };
+            assert_eq!(harmless_run(&text), expected, "{c:?}");
+        }
+    }
 }
