@@ -376,8 +376,9 @@ impl Gate {
 /// The driver: core's stages in a row, and a host's answer to each. No branch here decides anything.
 impl Parts {
     fn call<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>) -> Outcome<'a> {
-        let mut guard = Guard { parts: self, caller: *caller, request, received: self.now(), done: false };
-        let outcome = self.finish(self.drive(self.receive(caller, request)));
+        let received = self.now();
+        let mut guard = Guard { parts: self, caller: *caller, request, received, done: false };
+        let outcome = self.finish(self.drive(self.receive(caller, request, received)));
         guard.done = true;
         outcome
     }
@@ -396,14 +397,14 @@ impl Parts {
         }
     }
 
-    fn receive<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>) -> Received<'a> {
+    fn receive<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>, received: Now) -> Received<'a> {
         let mut envelope = Envelope::new(*caller, request, self.settings());
         if self.accept_reserved_argument
             && let Some(reserved) = reserved::take(request)
         {
             envelope = envelope.with_reserved(reserved);
         }
-        Call::request(Box::new(envelope), self.now())
+        Call::request(Box::new(envelope), received)
     }
 
     #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
@@ -436,7 +437,9 @@ impl Parts {
         let mut call = call.intercept(verdict)?;
         let recorded = call.intent().map_or(Ok(()), |intent| self.record(&intent));
         let call = call.announce(recorded)?;
-        self.observers.executing(&call.subject(), self.settings().redaction, self.now());
+        if !self.observers.is_empty() {
+            self.observers.executing(&call.subject(), self.settings().redaction, self.now());
+        }
         Ok(call.execute(|permit| self.run(permit)))
     }
 
@@ -492,14 +495,14 @@ impl Parts {
     }
 
     fn run(&self, permit: Permit<'_, Box<Envelope<'_>>, Arc<Tool>>) -> Finished<Reply, Failure, Arc<str>> {
-        let started = self.now().monotonic;
+        let started = self.clock.monotonic();
         let host = Host::new(&*self.clock, started).with_nested(self);
         let ran = match contain(|| tool::run(permit, host)) {
             Ok(Ok(reply)) => Ran::Done(reply),
             Ok(Err(failure)) => Ran::Failed(failure),
             Err(text) => Ran::Panicked(text),
         };
-        ran.after(self.now().monotonic.nanos_since(started))
+        ran.after(self.clock.monotonic().nanos_since(started))
     }
 
     fn settle(&self, closed: &mut Closed<Box<Envelope<'_>>, Arc<Tool>>) {

@@ -75,9 +75,9 @@ impl<O, X: From<String> + AsRef<str>> Interceptors<O, X> {
     #[must_use]
     pub fn judge(&self, subject: &Subject<'_>) -> Interception<O, X> {
         for Link { name, interceptor, .. } in &self.chain {
-            let started = self.clock.now().monotonic;
+            let started = self.clock.monotonic();
             let judged = contain(|| interceptor.judge(subject));
-            let took = self.clock.now().monotonic.nanos_since(started);
+            let took = self.clock.monotonic().nanos_since(started);
             match judged {
                 Err(text) => {
                     return Interception::Failed(X::from(format!("interceptor {name} panicked: {text}")));

@@ -98,7 +98,7 @@ impl MemoryLimiter {
     /// How many units of its budget `key` has spent and not yet got back; 0 for a key that was never charged.
     #[must_use]
     pub fn usage(&self, key: &LimitKey<'_>) -> u32 {
-        let now = self.clock.now().monotonic;
+        let now = self.clock.monotonic();
         let hash = self.hasher.hash_one(key);
         self.shard(hash).map_or(0, |shard| {
             let entry = shard.find(hash, |entry| entry.key.is(key));
@@ -135,7 +135,7 @@ impl MemoryLimiter {
     }
 
     fn spend(&self, key: &LimitKey<'_>, cost: u32, mode: ChargeMode) -> Result<Allowance, StoreFault> {
-        let now = self.clock.now().monotonic;
+        let now = self.clock.monotonic();
         let hash = self.hasher.hash_one(key);
         if let Some(entry) = self.shard(hash).ok_or(StoreFault)?.find_mut(hash, |entry| entry.key.is(key)) {
             return Ok(entry.spend(cost, mode, now));
@@ -197,7 +197,7 @@ impl RateLimiter for MemoryLimiter {
     }
 
     fn refund(&self, refund: &Refund<'_>) -> Result<(), StoreFault> {
-        let now = self.clock.now().monotonic;
+        let now = self.clock.monotonic();
         let hash = self.hasher.hash_one(refund.key);
         let mut shard = self.shard(hash).ok_or(StoreFault)?;
         // A bucket that is gone was paid back.
