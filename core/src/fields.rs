@@ -387,8 +387,12 @@ impl fmt::Display for Trail<'_> {
     }
 }
 
-/// Writes the step into a member: `.name` (without the point when it comes first), or `["odd name"]`.
-pub(crate) fn write_key(
+/// Writes the step into a member: `.name` (without the point when it comes first), or `["odd name"]`. What is invisible is
+/// escaped (invariant D5), and a long name is cut.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_key(
     out: &mut (impl fmt::Write + ?Sized),
     name: impl Iterator<Item = char> + Clone,
     first: bool,
@@ -405,11 +409,12 @@ pub(crate) fn write_key(
     }
 }
 
-/// Writes a name: as it is when it is plain, else quoted.
-pub(crate) fn write_name(
-    out: &mut (impl fmt::Write + ?Sized),
-    name: impl Iterator<Item = char> + Clone,
-) -> fmt::Result {
+/// Writes a name that somebody chose: as it is when it is plain, else quoted. What is invisible is escaped (invariant D5),
+/// and a long name is cut.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_name(out: &mut (impl fmt::Write + ?Sized), name: impl Iterator<Item = char> + Clone) -> fmt::Result {
     if is_plain(name.clone()) { write_cut(out, name) } else { write_quoted(out, name) }
 }
 

@@ -53,6 +53,7 @@ pub mod policy;
 mod private_file;
 pub mod registry;
 mod reserved;
+pub mod schema;
 pub mod tool;
 mod value_text;
 pub mod view;
