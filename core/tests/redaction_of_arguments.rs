@@ -134,3 +134,12 @@ fn l2_a_calls_own_secrets_in_texts_about_it() {
         }
     });
 }
+
+/// The coarse way treats names and rules as the fine way does, and strings as a whole.
+#[test]
+fn l2_the_coarse_way_replaces_strings_as_a_whole() {
+    let json = r#"{"authorization":{"a":1},"note":"plain","url":"https://u:p@h/x","password":"hunter2","cmd":"x -phunter2","n":5}"#;
+    let output = with_args(json, |args| Redaction::COARSE.args(args, &[FieldRule::secret("/n")]).to_string());
+    let expected = r#"{"authorization":"*","note":"plain","url":"*","password":"*","cmd":"*","n":"*"}"#;
+    assert_eq!(output, expected.replace('*', "***REDACTED***"));
+}

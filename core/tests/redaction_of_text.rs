@@ -183,3 +183,59 @@ fn harmless_texts_stay_as_they_are() {
         assert_eq!(redacted(text), text);
     }
 }
+
+/// The way of firmware: all or nothing.
+#[test]
+fn l2_the_coarse_way_keeps_plain_texts_only() {
+    let coarse = |text: &str| Redaction::COARSE.text(text, Secrets::NONE).to_string();
+    for text in [
+        "",
+        "valve 3 does not move: no pressure (0.2 bar)",
+        "file notes.txt not found",
+        "max_tokens is 5; the author is Jane",
+        "see https://example.com/a?b=1 or mail bob@example.com",
+        "internationalization of keyboards",
+        "\u{5bc6}\u{7801} r\u{e9}sum\u{e9}",
+    ] {
+        assert_eq!(coarse(text), text);
+    }
+    for text in [
+        "password=x",
+        "the password is wrong",
+        "API key x",
+        "got Bearer x",
+        "private\nkey",
+        "https://u:p@h",
+        "https://ghtoken@h",
+        "sk-abcdefghijk1lmno",
+        "a%41b",
+        "\\u0061",
+        "\\x61",
+        "0123456789abcdef01234567",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2ln",
+    ] {
+        assert_eq!(coarse(text), "***REDACTED***", "{text}");
+    }
+}
+
+/// F5: honest texts stay within bounds up to the limit, and beyond them all is replaced.
+#[test]
+fn f5_bounds() {
+    for line in [
+        "the quick brown fox, jumps over: the lazy dog (or not). ",
+        "{\"path\":\"notes.txt\",\"max\":5,\"list\":[1,2,{\"a\":null}],\"k\":\"a \\\"b\\\" c\"},\n",
+        "2024-01-01T00:00:00Z INFO callgate::token::parse{id=5}: https://example.com:8080/a/b?x=1&y=%20z done\n",
+        "\u{5bc6}\u{7801}\u{ff0c}\u{1f600} r\u{e9}sum\u{e9} ",
+        "fn main() { let x = vec![\"a\", 'b', `c`]; assert!(x[0] == y && z <= 5); } // a/b\n",
+        "x",
+    ] {
+        let text = line.repeat(8192 / line.len());
+        assert_eq!(redacted(&text), text);
+        // Nor does a long value make the search give up.
+        let json = format!("{{\"max\":5,\"secret\":{text:?}}}");
+        assert!(redacted(&json).starts_with("{\"max\":5,\"secret\":\"***REDACTED***"));
+    }
+    let pairs = |count: usize| "pwd=x\n".repeat(count);
+    assert_eq!(redacted(&pairs(32)), "pwd=***REDACTED***\n".repeat(32));
+    assert_eq!(redacted(&pairs(33)), "***REDACTED***");
+}

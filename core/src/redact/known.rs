@@ -47,6 +47,25 @@ impl Known {
         self.keep(Needle::of(secret));
     }
 
+    /// Whether a secret stands in `text` as it is, in any case of ASCII letters; true when there are more than can be kept.
+    pub(super) fn occurs_in(&self, text: Text<'_>) -> bool {
+        self.overflow
+            || self.iter().any(|needle| {
+                let (mut first, mut last) = (text.chars(), text.chars());
+                let mut hash = 0;
+                for _ in 0..needle.chars {
+                    let Some(c) = last.next() else { return false };
+                    hash = roll(hash, c);
+                }
+                let outgoing = power(needle.chars);
+                while hash != needle.hash {
+                    let (Some(old), Some(new)) = (first.next(), last.next()) else { return false };
+                    hash = roll(hash, new).wrapping_sub(value(old).wrapping_mul(outgoing));
+                }
+                true
+            })
+    }
+
     /// Whether there is no secret to be looked for.
     pub(super) const fn is_empty(&self) -> bool {
         self.len == 0

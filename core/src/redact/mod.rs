@@ -10,6 +10,7 @@
 //!
 //! Everything else is kept as it is. Where bounds are met, more is replaced and never less.
 
+mod coarse;
 mod known;
 mod names;
 mod pairs;
@@ -28,6 +29,7 @@ use crate::json::write::Writer;
 use crate::json::{Event, Text};
 use crate::tool::FieldRule;
 use known::Known;
+use text::Finder;
 use walk::{Standing, Walk};
 
 /// What stands in place of a secret.
@@ -45,10 +47,21 @@ pub const TEXT_LIMIT: u32 = 8192;
 /// assert!(redaction.is_sensitive("PIN") && redaction.is_sensitive("tenantId"));
 /// assert!(!redaction.is_sensitive("max_tokens") && !redaction.is_sensitive("author"));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy)]
 pub struct Redaction<'a> {
     names: &'a [&'a str],
     text_limit: u32,
+    // Not a flag: the code of a way that is not used is not linked.
+    finder: Finder,
+}
+
+impl fmt::Debug for Redaction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redaction")
+            .field("names", &self.names)
+            .field("text_limit", &self.text_limit)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Redaction<'_> {
@@ -59,7 +72,12 @@ impl Default for Redaction<'_> {
 
 impl<'a> Redaction<'a> {
     /// The built-in names alone, and texts of up to [`TEXT_LIMIT`].
-    pub const DEFAULT: Self = Self { names: &[], text_limit: TEXT_LIMIT };
+    pub const DEFAULT: Self = Self { names: &[], text_limit: TEXT_LIMIT, finder: text::fine };
+
+    /// The same for firmware, where code is dear: a text (and a string or key of the arguments) that may hold a secret is
+    /// replaced as a whole. It may as soon as a sensitive name, something that looks like a token, a URL with a user or an
+    /// encoded character stands in it. What is a secret among the arguments by its name or by the tool's rules is the same.
+    pub const COARSE: Self = Self { names: &[], text_limit: TEXT_LIMIT, finder: coarse::find };
 
     /// The same rules, with these names instead of the host's names so far, beside the built-in ones, which always hold.
     ///
@@ -142,7 +160,9 @@ impl<'a> Redaction<'a> {
                     json.display(&Inner { text, redaction: self, known: &known })?;
                 }
                 (Standing::Open, Event::Number(number)) if known.is_number(number) => json.string(REPLACEMENT)?,
-                (Standing::Open, Event::Key(key)) if text::holds_secrets(key, self, &known) => json.key(REPLACEMENT)?,
+                (Standing::Open, Event::Key(key)) if text::key_holds_secrets(key, self, &known) => {
+                    json.key(REPLACEMENT)?;
+                }
                 (Standing::Open, event) => json.event(event)?,
             }
         }

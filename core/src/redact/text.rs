@@ -17,7 +17,8 @@ const READS_PER_BYTE: u32 = 32;
 pub(super) fn write(text: Text<'_>, redaction: &Redaction<'_>, known: &Known, out: &mut dyn fmt::Write) -> fmt::Result {
     let length = length(text);
     let visible = length.min(redaction.text_limit);
-    let Some(spans) = secrets(text, visible, length > visible, redaction, known) else {
+    let search = Search { text, visible, cut: length > visible, key: false, known };
+    let Some(spans) = (redaction.finder)(search, redaction) else {
         return out.write_str(REPLACEMENT);
     };
     match text.as_plain() {
@@ -30,8 +31,8 @@ pub(super) fn write(text: Text<'_>, redaction: &Redaction<'_>, known: &Known, ou
     Ok(())
 }
 
-/// Whether `text` is not written as it is.
-pub(super) fn holds_secrets(text: Text<'_>, redaction: &Redaction<'_>, known: &Known) -> bool {
+/// Whether the key of a member is not written as it is.
+pub(super) fn key_holds_secrets(text: Text<'_>, redaction: &Redaction<'_>, known: &Known) -> bool {
     // The usual key: a short word, which only a known secret can be.
     let is_word = |plain: &str| {
         plain.len() < shapes::SHORTEST as usize
@@ -42,7 +43,8 @@ pub(super) fn holds_secrets(text: Text<'_>, redaction: &Redaction<'_>, known: &K
     }
     let length = length(text);
     length > redaction.text_limit
-        || secrets(text, length, false, redaction, known).is_none_or(|spans| spans.iter().next().is_some())
+        || (redaction.finder)(Search { text, visible: length, cut: false, key: true, known }, redaction)
+            .is_none_or(|spans| spans.iter().next().is_some())
 }
 
 fn length(text: Text<'_>) -> u32 {
@@ -92,8 +94,25 @@ fn write_chars(text: Text<'_>, visible: u32, spans: &Spans, out: &mut dyn fmt::W
     Ok(())
 }
 
-/// Where the secrets are in the first `visible` bytes of `text`; `None` when that could not be found out within bounds.
-fn secrets(text: Text<'_>, visible: u32, cut: bool, redaction: &Redaction<'_>, known: &Known) -> Option<Spans> {
+/// What is searched for secrets.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'s> {
+    pub(super) text: Text<'s>,
+    /// How many of its first bytes are visible.
+    pub(super) visible: u32,
+    /// Whether the text goes on behind them.
+    pub(super) cut: bool,
+    /// Whether it is the key of a member, whose name gives no secret away.
+    pub(super) key: bool,
+    pub(super) known: &'s Known,
+}
+
+/// A way to look for secrets: where they are; `None` when the whole text has to be replaced.
+pub(super) type Finder = fn(Search<'_>, &Redaction<'_>) -> Option<Spans>;
+
+/// The fine way: where each secret is; `None` when that could not be found out within bounds.
+pub(super) fn fine(search: Search<'_>, redaction: &Redaction<'_>) -> Option<Spans> {
+    let Search { text, visible, cut, known, .. } = search;
     let bounds = Bounds::new(visible, cut, visible.saturating_add(64).saturating_mul(READS_PER_BYTE));
     let mut spans = Spans::default();
     find(Cursor::new(text.chars(), &bounds), redaction, &mut spans);

@@ -1,0 +1,91 @@
+//! The coarse way to look for secrets in a text: it only tells whether there may be one. A fraction of the code of the fine
+//! way, for firmware.
+
+use super::Redaction;
+use super::names::Words;
+use super::spans::Spans;
+use super::text::Search;
+
+/// The fewest characters of a word with letters and digits in it that is taken for a token.
+const TOKEN: u32 = 16;
+
+/// Nothing to be replaced in `text`, or `None`: it may hold a secret. It may when
+/// - one of the call's own secrets stands in it, as it is;
+/// - a word, or two in a row, would be a sensitive name, or `//` is followed by `@` in one word;
+/// - a word of 16 or more characters has letters and digits;
+/// - something in it is encoded (`%41`, `\u0041`, `\x41`), so that words can't be told, or the text is cut within a word.
+pub(super) fn find(search: Search<'_>, redaction: &Redaction<'_>) -> Option<Spans> {
+    let Search { text, visible, cut, key, known } = search;
+    if known.occurs_in(text) {
+        return None;
+    }
+    let mut chars = text.chars();
+    let mut words = Reader::new();
+    let mut at = 0_u32;
+    let mut slashes = false;
+    let mut before = (' ', ' ');
+    loop {
+        let c = chars.next().filter(|_| at < visible);
+        if !words.read(c, (!key).then_some(redaction)) {
+            return None;
+        }
+        let Some(c) = c else { break };
+        at = u32::try_from(c.len_utf8()).ok().and_then(|len| at.checked_add(len))?;
+        let telling = match (before, c) {
+            ((_, '/'), '/') => {
+                slashes = true;
+                false
+            }
+            (_, '@') => slashes,
+            (('%', first), second) => first.is_ascii_hexdigit() && second.is_ascii_hexdigit(),
+            (('\\', 'u' | 'x'), digit) => digit.is_ascii_hexdigit(),
+            _ => false,
+        };
+        if telling || cut && at >= visible && !c.is_ascii_whitespace() {
+            return None;
+        }
+        slashes &= !c.is_ascii_whitespace();
+        before = (before.1, c);
+    }
+    Some(Spans::default())
+}
+
+/// Reads a text word by word.
+struct Reader {
+    /// The word that is being read.
+    word: Words,
+    /// The same, with the word before it.
+    both: Words,
+    length: u32,
+    letters: bool,
+    digits: bool,
+}
+
+impl Reader {
+    const fn new() -> Self {
+        Self { word: Words::new(), both: Words::new(), length: 0, letters: false, digits: false }
+    }
+
+    /// Takes the next character, or the end of the text. Whether all is harmless so far, by the names in force if any.
+    fn read(&mut self, c: Option<char>, redaction: Option<&Redaction<'_>>) -> bool {
+        if let Some(c) = c.filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') || !c.is_ascii()) {
+            self.word.push(c);
+            self.both.push(c);
+            self.length = self.length.saturating_add(1);
+            self.letters |= c.is_ascii_alphabetic();
+            self.digits |= c.is_ascii_digit();
+            return true;
+        }
+        if self.length == 0 {
+            return true;
+        }
+        let name = redaction.is_some_and(|redaction| self.both.are_sensitive(redaction.names));
+        let token = self.length >= TOKEN && self.letters && self.digits;
+        self.both = core::mem::replace(&mut self.word, Words::new());
+        self.both.push(' ');
+        self.length = 0;
+        self.letters = false;
+        self.digits = false;
+        !name && !token
+    }
+}
