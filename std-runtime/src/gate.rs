@@ -5,21 +5,22 @@ use std::sync::Arc;
 
 use callgate_core::audit::{Audit, AuditFault, Record};
 use callgate_core::call::{
-    Asking, Call, Charge, Closed, Confirm, Finished, IssueFault, Issued, Load, Loaded, Lookup, Permit, Ran, Requested,
-    StoreFault,
+    Asking, Call, Charge, Closed, Confirm, End, Finished, IssueFault, Issued, Load, Loaded, Lookup, Permit, Ran,
+    Requested, StoreFault,
 };
 use callgate_core::code::{Code, Effect};
 use callgate_core::confirm::{By, DEFAULT_TTL_MS, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::{Digest, DigestKey};
 use callgate_core::inspect::{Inspection, Wiring};
-use callgate_core::intercept::Interception;
+use callgate_core::intercept::{Interception, Interceptor as _};
 use callgate_core::limit::Allowance;
 use callgate_core::policy::{Decision, Subject};
 use callgate_core::redact::Redaction;
 use callgate_core::request::{DEFAULT_MAX_DEPTH, Request, Settings};
 use callgate_core::time::Now;
 
+use crate::cache::ResultCache;
 use crate::clock::{SharedClock, SystemClock};
 use crate::confirmations::{Binding, Capacity, ConfirmationStore, DecideFault, MemoryConfirmations, PendingRequest};
 use crate::contain::contain;
@@ -73,6 +74,7 @@ struct Parts {
     limiter: Option<Arc<dyn RateLimiter>>,
     confirmations: Arc<dyn ConfirmationStore>,
     interceptors: Interceptors<Reply>,
+    cache: Option<Arc<ResultCache>>,
     observers: Observers,
     audit: Option<Arc<dyn Audit + Send + Sync>>,
     clock: SharedClock,
@@ -101,6 +103,7 @@ pub struct GateBuilder {
     unlimited: bool,
     confirmations: Option<Arc<dyn ConfirmationStore>>,
     interceptors: Interceptors<Reply>,
+    cache: Option<Arc<ResultCache>>,
     observers: Observers,
     audit: Option<Arc<dyn Audit + Send + Sync>>,
     clock: SharedClock,
@@ -171,6 +174,13 @@ impl GateBuilder {
     /// Asks these interceptors.
     pub fn interceptors(mut self, interceptors: Interceptors<Reply>) -> Self {
         self.interceptors = interceptors;
+        self
+    }
+
+    /// Serves results of tools that change nothing from this cache, and keeps them in it. An interceptor that vetoes is
+    /// heard before the cache answers.
+    pub fn cache(mut self, cache: Arc<ResultCache>) -> Self {
+        self.cache = Some(cache);
         self
     }
 
@@ -282,6 +292,7 @@ impl GateBuilder {
             limiter,
             confirmations,
             interceptors: self.interceptors,
+            cache: self.cache,
             observers: self.observers,
             audit: self.audit,
             clock: self.clock,
@@ -307,6 +318,7 @@ impl Gate {
             unlimited: false,
             confirmations: None,
             interceptors: Interceptors::new(),
+            cache: None,
             observers: Observers::new(),
             audit: None,
             clock: SystemClock::shared(),
@@ -354,7 +366,7 @@ impl Gate {
     pub fn wiring(&self) -> Wiring {
         Wiring {
             rate_limiter: self.0.limiter.is_some(),
-            interceptors: !self.0.interceptors.is_empty(),
+            interceptors: !self.0.interceptors.is_empty() || self.0.cache.is_some(),
             rule_provider: self.0.policy.has_rules(),
             audit: self.0.audit.is_some(),
         }
@@ -440,7 +452,12 @@ impl Parts {
         if !self.observers.is_empty() {
             self.observers.executing(&call.subject(), self.settings().redaction, self.now());
         }
-        Ok(call.execute(|permit| self.run(permit)))
+        let kept_as = self.cache.as_ref().and_then(|cache| cache.key(&call.subject()));
+        let ended = call.execute(|permit| self.run(permit));
+        if let (Some(cache), Some(key), End::Done(reply)) = (&self.cache, kept_as, ended.end()) {
+            cache.keep(key, reply);
+        }
+        Ok(ended)
     }
 
     fn finish<'a>(&'a self, driven: Result<Ended<'a>, Ended<'a>>) -> Outcome<'a> {
@@ -484,7 +501,18 @@ impl Parts {
     }
 
     fn judge(&self, subject: &Subject<'_>) -> Interception<Reply, Arc<str>> {
-        contain(|| self.interceptors.judge(subject)).unwrap_or_else(Interception::Failed)
+        let asked = contain(|| match &self.cache {
+            Some(cache) => match cache.judge(subject) {
+                Interception::Continue => self.interceptors.judge(subject),
+                answer => match self.interceptors.judge(subject) {
+                    // Whoever objects is heard before the cache is.
+                    Interception::Continue | Interception::Answer(_) => answer,
+                    objection => objection,
+                },
+            },
+            None => self.interceptors.judge(subject),
+        });
+        asked.unwrap_or_else(Interception::Failed)
     }
 
     fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {

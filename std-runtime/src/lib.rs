@@ -35,6 +35,7 @@
 
 pub mod audit;
 pub mod budget;
+pub mod cache;
 pub mod clock;
 pub mod confirmations;
 pub mod contain;

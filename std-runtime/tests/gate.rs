@@ -14,6 +14,7 @@ use callgate_core::policy::{ChannelPolicy, Decision, Effect as RuleEffect, Rule,
 use callgate_core::request::Request;
 use callgate_core::schema::{Property, Schema};
 use callgate_core::tool::ConfirmBy;
+use callgate_std::cache::ResultCache;
 use callgate_std::clock::ManualClock;
 use callgate_std::confirmations::{
     Binding, By, ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, Refusal,
@@ -265,6 +266,74 @@ fn g8_nested_calls_pass_the_gate() {
     let lines = world.log.lines();
     let refused: Vec<_> = lines.iter().filter(|line| line["end"] == "too_deep").collect();
     assert_eq!(refused.len(), 1);
+}
+
+/// O7, E2: a cache serves the same caller with the same call, and nobody else; who is denied never reaches it.
+#[test]
+fn e2_a_cache_is_asked_for_whom() {
+    let clock = ManualClock::new();
+    let cache = Arc::new(ResultCache::new(60_000, 2, clock.shared()));
+    let world = world(|builder| builder.clock(clock.shared()).cache(cache.clone()));
+    let call = |caller: &CallContext<'_>, tool: &str, arguments: &str| {
+        let outcome = world.gate.call(caller, Request { tool, arguments: arguments.as_bytes(), token: None });
+        outcome.to_json().expect("it can be written").contains(r#""cache_served":true"#)
+    };
+    let ann = CallContext::web("r-1", Some("ann"), Scopes::new("read write"));
+    assert!(!call(&ann, "read", r#"{"n":1}"#));
+    assert!(call(&ann, "read", r#"{ "n": 1 }"#));
+    assert!(call(&ann.with_scopes(Scopes::new("write read")), "read", r#"{"n":1}"#), "scopes are a set");
+    assert!(call(&ann, "read", r#"{"n":0}"#), "clamped to the same value");
+    assert_eq!(world.effects(), 1);
+    for stranger in [
+        ann.with_principal("bob"),
+        ann.with_scopes(Scopes::new("read")),
+        CallContext { channel: "cli", ..ann },
+        CallContext { tenant: Some("t"), ..ann },
+        CallContext { session: Some("s"), ..ann },
+    ] {
+        assert!(!call(&stranger, "read", r#"{"n":1}"#));
+    }
+    let nobody = CallContext::web("r-1", None, Scopes::NONE);
+    assert_eq!(
+        world.gate.call(&nobody, Request { tool: "read", arguments: br#"{"n":1}"#, token: None }).code(),
+        Some(Code::Forbidden)
+    );
+    // What changes something is run every time, what is old is run again, and the room is bounded.
+    assert!(!call(&ann, "write", r#"{"n":1}"#) && !call(&ann, "write", r#"{"n":1}"#));
+    assert!(!call(&ann, "read", r#"{"n":2}"#) && call(&ann, "read", r#"{"n":2}"#));
+    world.clock.advance(Duration::from_secs(1));
+    clock.advance(Duration::from_secs(60));
+    assert!(!call(&ann, "read", r#"{"n":2}"#));
+    assert_eq!(cache.len(), 2);
+}
+
+/// V22: what a tool that failed would have returned is not held to its output schema.
+#[test]
+fn v22_a_failure_is_not_checked_as_a_result() {
+    let registry = Registry::builder()
+        .add(
+            Tool::builder("half")
+                .description("Fails for 1")
+                .output_schema(Schema::integer())
+                .const_schema(Schema::object(PROPERTIES))
+                .handler(|call| match call.args().get("n").and_then(|n| n.as_number()?.as_u64()) {
+                    Some(1) => Err(Failure::new("no")),
+                    Some(2) => Ok(Reply::new("not an integer")),
+                    _ => Ok(Reply::new(3)),
+                }),
+        )
+        .build()
+        .expect("a good tool");
+    let gate = Gate::builder(registry).build().expect("a gate");
+    let code = |n: u8| {
+        let arguments = format!(r#"{{"n":{n}}}"#);
+        let request = Request { tool: "half", arguments: arguments.as_bytes(), token: None };
+        let outcome = gate.call(&CallContext::cli("r"), request);
+        (outcome.code(), outcome.effect())
+    };
+    assert_eq!(code(1), (Some(Code::InternalError), Effect::Unknown));
+    assert_eq!(code(2), (Some(Code::OutputInvalid), Effect::Done), "O1");
+    assert_eq!(code(3), (None, Effect::Done));
 }
 
 /// The reserved argument, where the host switched it on.

@@ -214,6 +214,7 @@ impl<'a> Record<'a> {
         object.optional("tenant", caller.tenant)?;
         object.optional("principal", caller.known_principal())?;
         object.text("channel", caller.channel)?;
+        object.strings("scopes", caller.scopes.iter())?;
         object.optional("session", caller.session)?;
         object.optional("ip", caller.ip)?;
         object.text("mode", caller.mode.as_str())?;

@@ -296,6 +296,85 @@ fn l4_foreign_texts_stay_in_the_record() {
     }
 }
 
+/// F4: what a call can end with stays distinct to the end, in its record or already in its code.
+#[test]
+fn f4_ends_stay_distinct() {
+    let good = World::good;
+    let asks = || World { confirm: ConfirmBy::Caller, ..good() };
+    let valid = r#"{"path":"a"}"#;
+    let unknown = "00000000000000000000000000000000";
+    let ends: [(World, &str, Option<&str>, Option<Code>); 16] = [
+        (good(), valid, None, None),
+        (asks(), valid, None, None),
+        (World { tool_known: false, ..good() }, valid, None, Some(Code::ToolNotFound)),
+        (World { hidden: true, ..good() }, valid, None, Some(Code::CapabilityDenied)),
+        (good(), "[]", None, Some(Code::ValidationError)),
+        (good(), "{}", None, Some(Code::ValidationError)),
+        (World { policy: Some(Answer::Refuses), ..good() }, valid, None, Some(Code::Forbidden)),
+        (World { limiter: Answer::Refuses, ..good() }, valid, None, Some(Code::RateLimited)),
+        (World { limiter: Answer::Fails, ..good() }, valid, None, Some(Code::StoreUnavailable)),
+        (good(), valid, Some(unknown), Some(Code::ConfirmationInvalid)),
+        (World { says: Says::Veto, ..good() }, valid, None, Some(Code::Vetoed)),
+        (World { says: Says::Answer, ..good() }, valid, None, None),
+        (World { mutating: true, intent: Answer::Fails, ..good() }, valid, None, Some(Code::AuditUnavailable)),
+        (World { body: Body::Fails, ..good() }, valid, None, Some(Code::InternalError)),
+        (World { body: Body::TimesOut, ..good() }, valid, None, Some(Code::Timeout)),
+        (World { body: Body::ReturnsBadOutput, ..good() }, valid, None, Some(Code::OutputInvalid)),
+    ];
+    let mut names = std::collections::BTreeSet::new();
+    for (world, arguments, token, expected) in ends {
+        let host = Host::new(world);
+        let sent = Sent { tool: "probe", arguments: arguments.as_bytes(), token, caller: shell(Mode::Execute) };
+        let (found, name) = host.linear(&sent, |outcome| (outcome.code(), outcome.end().name()));
+        assert_eq!(found, expected, "{name}");
+        assert!(names.insert(name), "{name} means two things");
+        let line = host.lines.borrow().last().cloned().expect("a record");
+        assert!(line.contains(&format!(r#""end":"{name}""#)), "{line}");
+    }
+}
+
+/// J7: a record suffices to decide again: what policy looks at is in it, and deciding from it gives the same answer.
+#[test]
+fn j7_a_record_suffices_to_decide_again() {
+    use callgate_core::context::Scopes;
+    use callgate_core::policy::{ChannelTable, PolicyGate, Subject};
+    for caller in [
+        CallContext::web("r-1", Some("u1"), Scopes::new("read admin")),
+        CallContext::web("r-1", Some("u1"), Scopes::new("read")),
+        CallContext::web("r-1", None, Scopes::NONE),
+        CallContext::new("fax", "r-1").with_principal("u1"),
+    ] {
+        let host = Host::new(World { scopes: "admin", mutating: true, ..World::good() });
+        let sent = Sent { tool: "probe", arguments: br#"{"path":"a","max":900}"#, token: None, caller };
+        let code = host.linear(&sent, code);
+        let line = host.lines.borrow().last().cloned().expect("a record");
+        let record: serde_json::Value = serde_json::from_str(&line).expect("a record is JSON");
+        let text = |name: &str| record.get(name).and_then(|value| value.as_str());
+        let scopes: Vec<_> = record
+            .get("scopes")
+            .and_then(|scopes| scopes.as_array())
+            .map(|scopes| scopes.iter().filter_map(|scope| scope.as_str()).collect())
+            .expect("scopes");
+        let scopes = scopes.join(" ");
+        let mut again =
+            CallContext::new(text("channel").expect("a channel"), "again").with_scopes(Scopes::new(&scopes));
+        again.principal = text("principal");
+        let arguments = record.get("args").expect("arguments").to_string();
+        let mut keys = [callgate_core::json::KeySlot::default(); 16];
+        let args =
+            callgate_core::args::Args::read(arguments.as_bytes(), &mut keys, &callgate_core::json::Limits::DEFAULT)
+                .expect("arguments");
+        let definition = callgate_core::tool::Tool::definition(&host.tool);
+        assert_eq!(text("tool_digest"), Some(definition.to_string().as_str()));
+        let spec = callgate_core::tool::Tool::spec(&host.tool);
+        let now = host.clock().wall;
+        let subject = Subject { caller: again, spec, definition, args, arguments: None, now };
+        let decision = PolicyGate::new(ChannelTable::DEFAULTS).decide::<&str>(&subject);
+        assert_eq!(decision.is_allowed(), code.is_none(), "{line}");
+        assert!(line.contains(r#""from":"900""#) && line.contains(r#""took_us":"#), "{line}");
+    }
+}
+
 /// G8: too many calls above this one.
 #[test]
 fn g8_nesting_is_bounded() {
