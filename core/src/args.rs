@@ -71,8 +71,8 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The same arguments with `edits` in place of the present ones. Only the clamp stage does this.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the clamp stage is not here yet"))]
+    /// The same arguments with `edits` in place of the present ones, as if the clamp stage had made them.
+    #[cfg(test)]
     pub(crate) fn with_edits(self, edits: &'a Edits) -> Self {
         Self { scanned: self.scanned, edits: edits.as_slice() }
     }
@@ -143,7 +143,7 @@ impl<'a> Args<'a> {
     }
 
     /// The digest of the clamped arguments under `key` (invariants K4, L3), in the domain
-    /// [`ARGS_DOMAIN`](crate::digest::ARGS_DOMAIN).
+    /// [`ARGS_DOMAIN`].
     ///
     /// `keys` is scratch, as for [`read`](Self::read).
     ///

@@ -151,8 +151,8 @@ const fn value_of(bound: Option<Bound>) -> Option<Number> {
 ///
 /// A value is concerned when a rule with a clamp names it and it is of the fitting type: numbers for `min` and `max`, texts
 /// for `max_length`; others stay as they are. A number without a fraction stays one where the bounds hold any: bounds in
-/// floating point are rounded inwards. Several rules for one value all hold. Apply it to arguments as they were read:
-/// what they then look like is `args.with_edits(..)`, to which applying it again changes nothing (invariant K2).
+/// floating point are rounded inwards. Several rules for one value all hold. Apply it to arguments as they were read;
+/// applying it to what it leaves changes nothing (invariant K2).
 ///
 /// # Errors
 /// [`ClampError`]: the call must be refused.

@@ -33,7 +33,7 @@ use crate::tool::Tool;
 #[must_use = "a step that is dropped is a call without an outcome"]
 #[expect(clippy::exhaustive_enums, reason = "a host must handle every step")]
 pub enum Step<C: Context, T: Tool> {
-    /// Look the tool up, in the caller's view: [`Step::found`].
+    /// Look the tool up, in the caller's view: `Call::found`.
     Find(Call<C, (), Requested>),
     /// Look a ticket up, claiming nothing: [`Loading::loaded`].
     Load(Loading<C, T>),

@@ -121,11 +121,7 @@ impl Host {
     }
 
     #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
-    fn stages<'a>(
-        &mut self,
-        envelope: Envelope<'a>,
-        snapshot: &'a mut [u8; SNAPSHOT],
-    ) -> Result<Ends<'a>, Ends<'a>> {
+    fn stages<'a>(&mut self, envelope: Envelope<'a>, snapshot: &'a mut [u8; SNAPSHOT]) -> Result<Ends<'a>, Ends<'a>> {
         let call = Call::request(envelope, now());
         let found = find(call.asked().tool);
         let call = match call.resolve(found)? {
@@ -239,10 +235,7 @@ impl Host {
         }
     }
 
-    fn run(
-        &mut self,
-        permit: &Permit<'_, Envelope<'_>, &Valve>,
-    ) -> Finished<&'static str, &'static str, &'static str> {
+    fn run(&mut self, permit: &Permit<'_, Envelope<'_>, &Valve>) -> Finished<&'static str, &'static str, &'static str> {
         self.runs = self.runs.saturating_add(1);
         match Valve::run(permit) {
             Ok(output) => Ran::Done(output),

@@ -86,7 +86,8 @@ fn plans() -> Checked {
 
 fn texts() -> Checked {
     let mut out = Buffer::<1_024>::new();
-    let secrets = "https://u:p@h/?token=abcdefgh&x=1 Bearer abcdefghijkl sk-0123456789abcdef0123 password=geheim \u{1b}[2J";
+    let secrets =
+        "https://u:p@h/?token=abcdefgh&x=1 Bearer abcdefghijkl sk-0123456789abcdef0123 password=geheim \u{1b}[2J";
     let redaction = Redaction::DEFAULT.with_names(unknown(&["pin"]));
     redaction.write_text(unknown(secrets), Secrets::NONE, &mut out).map_err(|_| Check::Texts)?;
     let leaked = ["abcdefgh", "0123456789abcdef", "geheim", "u:p"].iter().any(|secret| out.has(secret));
