@@ -99,7 +99,7 @@ fn calls(host: &mut Host, transcript: &mut Transcript) -> Checked {
         expect(host, Check::Malformed, &read(arguments), &["VALIDATION_ERROR", "malformed_arguments"])?;
     }
     let invalid = r#"{"valve":7,"speeed":-0.5,"percent":1.5,"mode":"warp"}"#;
-    expect(host, Check::Invalid, &read(invalid), &["VALIDATION_ERROR", "`speed`"])?;
+    expect(host, Check::Invalid, &read(invalid), &["VALIDATION_ERROR", "did you mean speed?"])?;
     let unknown = Sent { tool: "valve\u{202e}", ..read("{}") };
     expect(host, Check::UnknownTool, &unknown, &["TOOL_NOT_FOUND"])?;
 

@@ -31,6 +31,9 @@ const RULES: RuleSet<'static> = RuleSet::new(&[
     RuleDef::deny(2).for_tools("valve.*").by_principal("mallory").described("not for Mallory"),
 ]);
 
+/// What may be spent: enough for all calls of the checks but the last.
+const QUOTA: u32 = 15;
+
 type Ends<'a> = Ended<Envelope<'a>, &'static Valve>;
 
 /// Which way a call goes through the gate.
@@ -216,7 +219,7 @@ impl Host {
 
     fn charge(&mut self, charge: Option<Charge<'_>>) -> Result<Allowance, StoreFault> {
         let Some(charge) = charge else { return Ok(Allowance::Unlimited) };
-        let quota = Quota::per_window(unknown(12), 60_000).map_err(|_| StoreFault)?;
+        let quota = Quota::per_window(unknown(QUOTA), 60_000).map_err(|_| StoreFault)?;
         let answer = match charge.mode {
             ChargeMode::Take => quota.charge(self.bucket, charge.cost, now().monotonic),
             ChargeMode::Probe => quota.peek(self.bucket, charge.cost, now().monotonic),
@@ -246,7 +249,7 @@ impl Host {
 
     fn settle(&mut self, closed: &mut Closed<Envelope<'_>, &'static Valve>) {
         let settlement = closed.settlement();
-        if let (Some(refund), Ok(quota)) = (settlement.refund, Quota::per_window(unknown(12), 60_000)) {
+        if let (Some(refund), Ok(quota)) = (settlement.refund, Quota::per_window(unknown(QUOTA), 60_000)) {
             self.bucket = quota.refund(self.bucket, refund.receipt, refund.units, now().monotonic);
         }
         if let Some(ticket) = settlement.withdraw {
