@@ -40,6 +40,7 @@ pub mod clock;
 pub mod confirmations;
 pub mod contain;
 pub mod context;
+pub mod digest_key;
 pub mod entropy;
 pub mod envelope;
 pub mod failure;

@@ -1,8 +1,10 @@
 //! Rate limiters: who keeps the buckets of [`callgate_core::limit`].
 
+mod file;
 mod memory;
 mod quotas;
 
+pub use file::{FILE_KEYS, FileLimiter, LimitFileError};
 pub use memory::{DEFAULT_KEYS, MemoryLimiter};
 pub use quotas::{QuotaScope, Quotas};
 
