@@ -129,14 +129,80 @@ fn d5_texts_that_hide_something_are_refused() {
 
 #[test]
 fn s6_schemas_that_can_not_be_checked_are_refused() {
-    let refused = |schema: &str| refused(define("a").json_schema(schema));
-    assert!(refused("{").contains("its input schema is no JSON that the gate reads"));
-    assert!(refused(r#"{"type":"object","type":"object"}"#).contains("is no JSON that the gate reads"), "S2");
-    assert!(refused("[]").contains("is neither an object nor `true`"));
-    assert!(refused("false").contains("is neither an object nor `true`"));
-    for anything in ["{}", " { } ", "true"] {
-        assert_eq!(define("a").json_schema(anything).build().unwrap().spec().input_schema, None);
+    let told = |schema: &str| refused(define("a").json_schema(schema));
+    assert!(told("{").starts_with("tool a: its input schema is no JSON that the gate reads"));
+    assert!(told(r#"{"type":"object","type":"object"}"#).contains("is no JSON that the gate reads"), "S2");
+    for (schema, at) in [
+        ("false", "#: "),
+        (r#"{"type":"string"}"#, "#: "),
+        (r#"{"properties":{}}"#, "#: "),
+        (
+            r#"{"type":"object","properties":{"s":{"type":"string","maxLenght":3}}}"#,
+            "#/properties/s: unknown keyword maxLenght; did you mean maxLength?",
+        ),
+        // V13
+        (r#"{"type":"object","properties":{"a":{"$ref":"http://127.0.0.1:9/s.json"}}}"#, "#/properties/a: "),
+        (r#"{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}"#, "#/properties/a: "),
+    ] {
+        let told = told(schema);
+        assert!(told.starts_with(&format!("tool a: its input schema at {at}")), "{told}");
     }
+    for anything in ["{}", " { } ", "true"] {
+        let tool = define("a").json_schema(anything).build().unwrap();
+        assert_eq!((tool.spec().input_schema, tool.advertised_schema()), (None, r#"{"type":"object"}"#));
+    }
+    assert!(define("a").output_schema(r#"{"type":"array"}"#).build().is_ok(), "a result may be anything");
+    assert!(define("a").json_schema("[]").build().is_err());
+    let two = define("a").json_schema(json!({"type": "object", "x": 1, "y": 2})).build().unwrap_err();
+    assert_eq!(two.problems().len(), 2, "each fault is a problem: {two}");
+}
+
+#[test]
+fn s6_a_strict_tool_bounds_everything() {
+    let open = r#"{"type":"object","properties":{"s":{"type":"string"}}}"#;
+    let closed = r#"{"type":"object","properties":{"s":{"type":"string","maxLength":9}},"additionalProperties":false}"#;
+    assert!(define("a").json_schema(open).build().is_ok());
+    assert_eq!(define("a").json_schema(open).strict().build().unwrap_err().problems().len(), 2);
+    assert!(define("a").json_schema(closed).strict().build().is_ok());
+    assert!(with_fields().strict().build().is_err(), "a constant is held to it, too");
+    for missing in [define("a"), define("a").json_schema("{}")] {
+        assert!(refused(missing.strict()).contains("is missing"));
+    }
+}
+
+#[test]
+fn v8_a_json_schema_is_advertised_and_checked_as_it_stands() {
+    let schema = r#"{"type":"object","required":["unit"],"properties":{"unit":{"type":["string","null"],"enum":["C","F",null]},"a":{}},"additionalProperties":false}"#;
+    let tools = || {
+        registry(
+            define("a.b")
+                .json_schema(format!(" {schema}\n"))
+                .handler(|call| Ok(Reply::new(call.arguments::<Value>()?))),
+        )
+    };
+    let tool = Arc::clone(tools().get("a.b").unwrap());
+    assert_eq!((tool.spec().input_schema, tool.advertised_schema()), (Some(schema), schema), "white space apart");
+    // V6
+    assert_eq!(call(&tools(), "a.b", r#"{"unit":null}"#)["data"], json!({"unit": null}));
+    let evil = call(&tools(), "a.b", r#"{"unit":"C","evil":"CANARY"}"#);
+    assert_eq!(evil["meta"]["code"], "VALIDATION_ERROR");
+    let error = evil["error"].as_str().unwrap();
+    assert!(error.contains("evil") && !error.contains("CANARY"), "{error}");
+    assert_eq!(call(&tools(), "a.b", r#"{"unit":"K"}"#)["meta"]["code"], "VALIDATION_ERROR");
+}
+
+// K1, K3: with a schema from outside a clamp works as with a constant one.
+#[test]
+fn k1_clamps_work_with_a_json_schema() {
+    let schema = json!({"type": "object", "properties": {"rows": {"type": "array", "items": {"$ref": "#/$defs/row"}}},
+        "$defs": {"row": {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0}}}}});
+    let tool = || define("a.b").json_schema(schema.clone()).handler(|call| Ok(Reply::new(call.arguments::<Value>()?)));
+    let outcome = call(&registry(tool().clamp("/rows/*/n", ..=9)), "a.b", r#"{"rows":[{"n":5},{"n":50}]}"#);
+    assert_eq!(outcome["data"], json!({"rows": [{"n": 5}, {"n": 9}]}));
+    assert_eq!(outcome["meta"]["clamped"], json!([{"field": "rows[1].n", "from": "50", "to": "9"}]));
+    let told = tool().clamp("/rows/*/n", ..=9).build().unwrap();
+    assert_eq!(told.advertised_description(), "Does something /rows/*/n: Numbers above 9 are brought down to it.");
+    assert!(refused(tool().clamp("/rows/*/m", ..=9)).contains("declares no `m`"));
 }
 
 #[test]
@@ -365,15 +431,13 @@ fn g4_every_part_of_a_definition_counts() {
     assert_eq!(tool.digest(), tool.spec().digest());
 }
 
-// N5: how a program was built does not change what a schema given as a value is.
+// N5: how a program was built does not change what a schema given as a value is; a text keeps its order.
 #[test]
-fn n5_a_schema_as_text_and_as_sorted_value_are_read_alike() {
-    let tool = with_fields().build().unwrap();
-    let shared = Arc::new(tool);
-    assert!(
-        shared.spec().input_schema.unwrap().starts_with(r#"{"type":"object","properties":{"max""#),
-        "order is kept"
-    );
+fn n5_the_same_schema_is_the_same_text_in_every_build() {
+    let text = r#"{"type":"object","properties":{"b":{"type":"string"},"a":{"maximum":5,"type":"integer"}}}"#;
+    let sorted = r#"{"properties":{"a":{"maximum":5,"type":"integer"},"b":{"type":"string"}},"type":"object"}"#;
+    assert_eq!(define("a").json_schema(text).build().unwrap().spec().input_schema, Some(text));
+    assert_eq!(define("a").json_schema(value(text)).build().unwrap().spec().input_schema, Some(sorted));
 }
 
 proptest! {

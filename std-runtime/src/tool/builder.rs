@@ -14,11 +14,12 @@ use serde::de::DeserializeOwned;
 use super::advertise::Advertised;
 use super::body::{Body, ToolCall};
 use super::definition::{Confirm, Definition, Field, Texts};
-use super::error::{DemandProblem, Problem, TextProblem, ToolError};
-use super::schema::{Prepared, SchemaSource};
+use super::error::{DemandProblem, Problem, SchemaProblem, TextProblem, ToolError};
+use super::source::{Prepared, SchemaSource};
 use super::{Tool, field};
 use crate::failure::Failure;
 use crate::output::{DEFAULT_MAX_OUTPUT, Reply};
+use crate::schema::Profile;
 
 /// The most bytes of a description.
 pub const MAX_DESCRIPTION: usize = 16 << 10;
@@ -76,6 +77,7 @@ pub struct ToolBuilder {
     version: Option<String>,
     input: Option<SchemaSource>,
     output: Option<SchemaSource>,
+    strict: bool,
     fields: Vec<Field>,
     scopes: Option<Vec<String>>,
     requirements: Option<Vec<String>>,
@@ -98,6 +100,7 @@ impl ToolBuilder {
             version: None,
             input: None,
             output: None,
+            strict: false,
             fields: Vec::new(),
             scopes: None,
             requirements: None,
@@ -125,8 +128,8 @@ impl ToolBuilder {
         self
     }
 
-    /// The arguments' schema: JSON Schema as text or as a value. What it leaves open is open: write
-    /// `"additionalProperties": false` to have misspelt names refused.
+    /// The arguments' schema: JSON Schema as text or as a value; see [`JsonSchema`](crate::schema::JsonSchema) for what is
+    /// admitted. What it leaves open is open: write `"additionalProperties": false` to have misspelt names refused.
     pub fn json_schema(mut self, schema: impl Into<SchemaSource>) -> Self {
         self.input = Some(schema.into());
         self
@@ -135,6 +138,13 @@ impl ToolBuilder {
     /// The arguments' schema as a constant of the core. Checked faster, and closed unless it says otherwise.
     pub fn const_schema(self, schema: Schema<'static>) -> Self {
         self.json_schema(schema)
+    }
+
+    /// There has to be a schema of the arguments, and it has to put a bound on everything, as [`Profile::STRICT`] says. For
+    /// tools that come from others.
+    pub const fn strict(mut self) -> Self {
+        self.strict = true;
+        self
     }
 
     /// The result's schema. A result that does not fit is contained as `OUTPUT_INVALID` (invariant O1).
@@ -249,8 +259,9 @@ impl ToolBuilder {
         if let Some(version) = &self.version {
             check_text("version", version, MAX_VERSION, &mut problems);
         }
-        let input = prepare("input", self.input.as_ref(), Prepared::for_arguments, &mut problems);
-        let output = prepare("output", self.output.as_ref(), Prepared::new, &mut problems);
+        let arguments = if self.strict { Profile::STRICT } else { Profile::ARGUMENTS };
+        let input = prepare("input", self.input.as_ref(), arguments, &mut problems);
+        let output = prepare("output", self.output.as_ref(), Profile::VALUE, &mut problems);
         // Of a schema that can't be used nothing is known, and one problem tells of it.
         let acting = field::check(&self.fields, &input.value, &mut problems);
         let scopes = demand("scopes", self.scopes, &mut problems);
@@ -333,17 +344,14 @@ impl From<ConfirmBy<'_>> for Confirm {
 fn prepare(
     part: &'static str,
     source: Option<&SchemaSource>,
-    prepare: fn(&SchemaSource) -> Result<Prepared, super::SchemaProblem>,
+    profile: Profile,
     problems: &mut Vec<Problem>,
 ) -> Prepared {
-    match source.map(prepare) {
-        None => Prepared::none(),
-        Some(Ok(prepared)) => prepared,
-        Some(Err(problem)) => {
-            problems.push(Problem::Schema { part, problem });
-            Prepared::none()
-        }
-    }
+    let missing = || if profile == Profile::STRICT { Err(vec![SchemaProblem::Missing]) } else { Ok(Prepared::none()) };
+    source.map_or_else(missing, |source| Prepared::new(source, profile)).unwrap_or_else(|faults| {
+        problems.extend(faults.into_iter().map(|problem| Problem::Schema { part, problem }));
+        Prepared::none()
+    })
 }
 
 fn check_text(part: &'static str, text: &str, max: usize, problems: &mut Vec<Problem>) {

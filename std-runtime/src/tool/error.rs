@@ -5,6 +5,8 @@ use std::fmt;
 use callgate_core::fields::FieldFault;
 use callgate_core::name::NameError;
 
+use crate::schema::SchemaFault;
+
 /// Everything that is wrong with a tool's definition, each with the way to mend it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ToolError {
@@ -151,7 +153,7 @@ pub enum TextProblem {
 }
 
 /// What is wrong with a schema.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaProblem {
     /// It is no JSON text that the gate's reader takes.
@@ -160,15 +162,23 @@ pub enum SchemaProblem {
     /// It nests too deep.
     #[error("nests too deep; make it flatter")]
     TooDeep,
-    /// It is JSON, and no schema.
-    #[error("is neither an object nor `true`; a JSON Schema is an object")]
-    NotASchema,
+    /// It is not there, and the tool says that it is strict.
+    #[error("is missing, and the strict profile asks for one; declare what the tool takes")]
+    Missing,
     /// It is not about objects, and arguments always are one.
     #[error("does not say `\"type\":\"object\"` at its root; arguments always are one object")]
     NotAnObject,
-    /// It can't be checked (invariant S6).
+    /// A constant that can't be checked (invariant S6).
     #[error("can't be used: {0}")]
     Unusable(String),
+    /// A part of a JSON Schema that can't be checked (invariant S6).
+    #[error("at {}: {fault}", Shown(at))]
+    Refused {
+        /// The part, as a URI fragment such as `#/properties/limit`.
+        at: String,
+        /// What is wrong with it.
+        fault: SchemaFault,
+    },
 }
 
 /// What is wrong with a clamp or a secret.

@@ -8,7 +8,7 @@ mod error;
 mod field;
 mod nested;
 mod place;
-mod schema;
+mod source;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ pub use body::{Held, Host, ToolCall, run};
 pub use builder::{IntoClamp, MAX_DESCRIPTION, MAX_VERSION, ToolBuilder};
 pub use error::{DemandProblem, FieldProblem, Problem, SchemaProblem, TextProblem, ToolError};
 pub use nested::{NestedCalls, NestedOutcome};
-pub use schema::SchemaSource;
+pub use source::SchemaSource;
 
 use self::advertise::Advertised;
 use self::body::Body;
 use self::definition::Definition;
-use self::schema::Checker;
+use self::source::Checker;
 use crate::failure::Failure;
 use crate::output::Reply;
 

@@ -1,14 +1,16 @@
 //! Where a tool's schemas come from, and what checks values against them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use callgate_core::args::Args;
-use callgate_core::json::{KeySlot, Kind, Limits, ReadError, Scanned, key_capacity, scan};
-use callgate_core::schema::Schema;
+use callgate_core::json::{KeySlot, Limits, ReadError, Scanned, key_capacity, scan};
+use callgate_core::schema::{Schema, Types};
 use callgate_core::tool::Violation;
 use serde_json::Value;
 
 use super::error::SchemaProblem;
+use crate::schema::{JsonSchema, Profile, SchemaError};
 use crate::value_text::{sorted_text, write_value};
 
 /// A schema as an author gives it: JSON Schema 2020-12 as text or as a value, or a constant of the core.
@@ -66,53 +68,58 @@ impl Prepared {
         Self { text: None, value: Value::Bool(true), checker: Checker::Anything }
     }
 
-    /// A schema for arguments, which always are one object.
-    pub(super) fn for_arguments(source: &SchemaSource) -> Result<Self, SchemaProblem> {
-        let prepared = Self::new(source)?;
-        match prepared.value.get("type").and_then(Value::as_str) {
-            Some("object") => Ok(prepared),
-            _ if prepared.text.is_none() => Ok(prepared),
-            _ => Err(SchemaProblem::NotAnObject),
-        }
-    }
-
-    /// A schema for any value.
-    pub(super) fn new(source: &SchemaSource) -> Result<Self, SchemaProblem> {
-        let text = match source {
-            SchemaSource::Text(text) => text.clone(),
-            SchemaSource::Value(value) => sorted_text(value).map_err(|fmt::Error| SchemaProblem::TooDeep)?,
-            SchemaSource::Const(schema) => {
-                schema.check().map_err(|error| SchemaProblem::Unusable(error.to_string()))?;
-                let mut text = String::new();
-                schema.write_json_schema(&mut text).map_err(|fmt::Error| SchemaProblem::TooDeep)?;
-                text
-            }
-        };
-        let (text, value) = read(&text, &Limits::DEFAULT, |scanned| {
+    /// A schema that fits `profile`.
+    ///
+    /// Fails with everything that is wrong with it.
+    pub(super) fn new(source: &SchemaSource, profile: Profile) -> Result<Self, Vec<SchemaProblem>> {
+        let (text, value) = read(&text_of(source)?, &Limits::DEFAULT, |scanned| {
             let root = scanned.value();
             let mut compact = String::new();
             // A string takes everything.
             let _ = root.write_json(&mut compact);
-            let value = root.parse::<Value>().map_err(|error| SchemaProblem::NotJson(error.to_string()))?;
-            Ok(match root.kind() {
-                Kind::Object if root.members().next().is_none() => (None, value),
-                Kind::Object => (Some(compact), value),
-                Kind::Bool if root.as_bool() == Some(true) => (None, value),
-                _ => return Err(SchemaProblem::NotASchema),
-            })
+            root.parse::<Value>().map(|value| (compact, value)).map_err(|error| error.to_string())
         })
-        .map_err(|error| SchemaProblem::NotJson(error.to_string()))??;
-        let checker = match (source, &text) {
-            (_, None) => Checker::Anything,
-            (SchemaSource::Const(schema), Some(_)) => Checker::Const(*schema),
-            (SchemaSource::Text(_) | SchemaSource::Value(_), Some(_)) => {
-                return Err(SchemaProblem::Unusable(
-                    "JSON Schema from outside can't be checked yet; declare a constant schema".to_owned(),
-                ));
+        .map_err(|error| error.to_string())
+        .flatten()
+        .map_err(|error| vec![SchemaProblem::NotJson(error)])?;
+        if value == Value::Bool(true) || value.as_object().is_some_and(serde_json::Map::is_empty) {
+            return if profile == Profile::STRICT { Err(vec![SchemaProblem::Missing]) } else { Ok(Self::none()) };
+        }
+        let checker = match source {
+            SchemaSource::Const(schema) if profile != Profile::VALUE && schema.types() != Types::OBJECT => {
+                return Err(vec![SchemaProblem::NotAnObject]);
+            }
+            SchemaSource::Const(schema) => {
+                if profile == Profile::STRICT {
+                    drop(JsonSchema::new(&value, profile).map_err(|error| refused(&error))?);
+                }
+                Checker::Const(*schema)
+            }
+            SchemaSource::Text(_) | SchemaSource::Value(_) => {
+                Checker::Json(Box::new(JsonSchema::new(&value, profile).map_err(|error| refused(&error))?))
             }
         };
-        Ok(Self { text, value, checker })
+        Ok(Self { text: Some(text), value, checker })
     }
+}
+
+fn text_of(source: &SchemaSource) -> Result<Cow<'_, str>, Vec<SchemaProblem>> {
+    match source {
+        SchemaSource::Text(text) => Ok(Cow::Borrowed(text)),
+        SchemaSource::Value(value) => {
+            sorted_text(value).map(Cow::Owned).map_err(|fmt::Error| vec![SchemaProblem::TooDeep])
+        }
+        SchemaSource::Const(schema) => {
+            schema.check().map_err(|error| vec![SchemaProblem::Unusable(error.to_string())])?;
+            let mut text = String::new();
+            schema.write_json_schema(&mut text).map_err(|fmt::Error| vec![SchemaProblem::TooDeep])?;
+            Ok(Cow::Owned(text))
+        }
+    }
+}
+
+fn refused(error: &SchemaError) -> Vec<SchemaProblem> {
+    error.faults().iter().map(|(at, fault)| SchemaProblem::Refused { at: at.clone(), fault: fault.clone() }).collect()
 }
 
 /// Reads a text with the gate's strict reader and gives it to `look`.
@@ -126,6 +133,7 @@ pub(super) enum Checker {
     /// Nothing: every value fits.
     Anything,
     Const(Schema<'static>),
+    Json(Box<JsonSchema>),
 }
 
 impl Checker {
@@ -133,6 +141,7 @@ impl Checker {
         match self {
             Self::Anything => {}
             Self::Const(schema) => schema.validate(args, report),
+            Self::Json(schema) => schema.validate(args, report),
         }
     }
 
@@ -140,6 +149,7 @@ impl Checker {
     pub(super) fn validate_data(&self, data: &Value, report: &mut dyn FnMut(Violation<'_>)) {
         match self {
             Self::Anything => {}
+            Self::Json(schema) => schema.validate_value(data, report),
             Self::Const(schema) => {
                 let mut text = String::new();
                 // The result was bounded before, in size and in depth.
