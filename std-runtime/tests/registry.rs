@@ -265,7 +265,7 @@ fn listings_narrow_by_prefix_scopes_and_policy() {
     let asking = Registry::builder().add(define("asks").confirm(ConfirmBy::Caller)).build().unwrap();
     let gate = PolicyGate::new(ChannelTable::new(&channels));
     assert_eq!(names(Listing::of(&asking, &CLI).permitted(&gate, &CLI).tools()), ["asks"]);
-    assert_eq!(gate.decide::<&str>(&subject(asking.get("asks").unwrap())).is_allowed(), false);
+    assert!(!gate.decide::<&str>(&subject(asking.get("asks").unwrap())).is_allowed());
 }
 
 /// What a policy judges of a call of `tool` without arguments.

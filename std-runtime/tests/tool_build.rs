@@ -141,8 +141,8 @@ fn s6_schemas_that_can_not_be_checked_are_refused() {
             "#/properties/s: unknown keyword maxLenght; did you mean maxLength?",
         ),
         // V13
-        (r#"{"type":"object","properties":{"a":{"$ref":"http://127.0.0.1:9/s.json"}}}"#, "#/properties/a: "),
-        (r#"{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}"#, "#/properties/a: "),
+        (r#"{"type":"object","properties":{"a":{"$ref":"http://127.0.0.1:9/s.json"}}}"#, "#/properties/a/$ref: "),
+        (r#"{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}"#, "#/properties/a/$ref: "),
     ] {
         let told = told(schema);
         assert!(told.starts_with(&format!("tool a: its input schema at {at}")), "{told}");
