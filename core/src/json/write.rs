@@ -11,8 +11,9 @@ use super::limits::MAX_DEPTH;
 use super::number::Number;
 use super::text::{Piece, Text};
 
-/// Whether `c` is written as an escape: quote, backslash, controls (C0, U+007F, C1), bidirectional controls, zero-width and
-/// other invisible format characters, line and paragraph separators, the tag block.
+/// Whether `c` is written as an escape: quote, backslash, controls (C0, U+007F, C1), bidirectional controls, and all that
+/// leaves no mark by itself: zero-width and other format characters, line and paragraph separators, fillers, variation
+/// selectors, the tag block (Unicode's `Default_Ignorable_Code_Point`, annotations, and musical and shorthand format controls).
 #[must_use]
 pub const fn must_escape(c: char) -> bool {
     matches!(c,
@@ -20,14 +21,22 @@ pub const fn must_escape(c: char) -> bool {
         | '\0'..='\u{1f}'
         | '\u{7f}'..='\u{9f}'
         | '\u{ad}'
+        | '\u{34f}'
         | '\u{61c}'
-        | '\u{180e}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}'
         | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'
+        | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}'
         | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}')
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Writes one JSON text, value by value; commas and colons come by themselves.
@@ -254,7 +263,7 @@ fn harmless_run(text: &str) -> usize {
             Some(b'"' | b'\\' | 0..0x20 | 0x7f) | None => return at,
             Some(0x20..0x80) => 1,
             // All characters to be escaped behind ASCII start with one of these bytes.
-            Some(0xc2 | 0xd8 | 0xe1 | 0xe2 | 0xef | 0xf3) => {
+            Some(0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf0 | 0xf3) => {
                 match text.get(at..).and_then(|rest| rest.chars().next()) {
                     Some(c) if !must_escape(c) => c.len_utf8(),
                     _ => return at,
