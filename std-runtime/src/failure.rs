@@ -16,7 +16,8 @@ pub const MAX_FAILURE_TEXT: usize = 8 << 10;
 /// [public](Self::public): what an error says may hold paths, queries or secrets (invariant L4). The code is one of those
 /// that are free for tools; the effect is `unknown` unless the tool [says](Self::without_effect) that nothing happened.
 ///
-/// Every error converts into a failure, so `?` works in a body; its text stays out of the answer.
+/// Every error converts into a failure, so `?` works in a body; its text stays out of the answer. A failure can say one
+/// thing to the caller and more to the record: [`Failure::with_detail`].
 ///
 /// ```
 /// use callgate_std::failure::Failure;
@@ -35,9 +36,21 @@ pub const MAX_FAILURE_TEXT: usize = 8 << 10;
 #[must_use = "a failure that nobody returns did not happen"]
 pub struct Failure {
     text: String,
+    /// The text and what the record alone gets to know.
+    record: Option<String>,
     code: Code,
     effect: Effect,
     public: bool,
+    stopped: Option<Stopped>,
+}
+
+/// Why a body stopped before its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stopped {
+    /// It had no more time.
+    Late,
+    /// Its caller was gone.
+    Cancelled,
 }
 
 impl Failure {
@@ -45,10 +58,24 @@ impl Failure {
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: cut_text(text.into(), MAX_FAILURE_TEXT),
+            record: None,
             code: Code::InternalError,
             effect: Effect::Unknown,
             public: false,
+            stopped: None,
         }
+    }
+
+    /// The body stopped because its [deadline](crate::tool::ToolCall::deadline) had passed. The call ends as `TIMEOUT` with
+    /// effect `unknown` if that is so by the gate's clock, and as a plain failure otherwise (invariant X2).
+    pub fn timed_out() -> Self {
+        Self { stopped: Some(Stopped::Late), ..Self::new("stopped at the deadline") }
+    }
+
+    /// The body stopped because its caller [was gone](crate::tool::ToolCall::is_cancelled). The call ends as `CANCELLED` with
+    /// effect `unknown` if the gate knows that too, and as a plain failure otherwise.
+    pub fn cancelled() -> Self {
+        Self { stopped: Some(Stopped::Cancelled), ..Self::new("stopped because the caller was gone") }
     }
 
     /// What was asked for does not exist: `NOT_FOUND`.
@@ -78,10 +105,22 @@ impl Failure {
         self
     }
 
+    /// The same failure with what else is known. It goes to the record after the text, and never to the caller.
+    pub fn with_detail(mut self, detail: &str) -> Self {
+        self.record = Some(cut_text(format!("{}: {detail}", self.text), MAX_FAILURE_TEXT));
+        self
+    }
+
     /// The text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What the record gets to know: the text, and the [detail](Self::with_detail) if there is one.
+    #[must_use]
+    pub fn record_text(&self) -> &str {
+        self.record.as_deref().unwrap_or(&self.text)
     }
 
     /// What the caller may read of the text.
@@ -102,6 +141,11 @@ impl Failure {
         self.effect
     }
 
+    /// Why the body stopped before its end, if it says that it did.
+    pub(crate) const fn stopped(&self) -> Option<Stopped> {
+        self.stopped
+    }
+
     /// The arguments are not what the body's type takes, though they fit the tool's schema. Names fields and never values,
     /// so the caller may read it.
     pub(crate) fn ill_typed(error: &DeError) -> Self {
@@ -119,7 +163,7 @@ impl ToolFailure for Failure {
     }
 
     fn detail(&self) -> &str {
-        &self.text
+        self.record_text()
     }
 
     fn effect(&self) -> Effect {
@@ -197,6 +241,17 @@ mod tests {
             assert_eq!(failure.public_text(), None);
             assert_eq!(failure.public().public_text(), Some("x"));
         }
+    }
+
+    // L4: the caller and the record are told different things.
+    #[test]
+    fn l4_a_detail_is_for_the_record_alone() {
+        let failure = Failure::invalid("path: it is not there").public().with_detail("ENOENT in /srv/secret");
+        assert_eq!(failure.public_text(), Some("path: it is not there"));
+        assert_eq!(ToolFailure::detail(&failure), "path: it is not there: ENOENT in /srv/secret");
+        assert!(!format!("{failure:?}").contains("ENOENT"));
+        let long = Failure::new("x").with_detail(&"y".repeat(2 * MAX_FAILURE_TEXT));
+        assert!(long.record_text().len() < MAX_FAILURE_TEXT + 64);
     }
 
     // X6

@@ -27,7 +27,7 @@ use crate::contain::contain;
 use crate::context::random_request_id;
 use crate::entropy::{EntropyError, OsEntropy, SharedEntropy};
 use crate::envelope::Envelope;
-use crate::failure::Failure;
+use crate::failure::{Failure, Stopped};
 use crate::interceptors::Interceptors;
 use crate::limiter::{DEFAULT_KEYS, MemoryLimiter, Quotas, RateLimiter};
 use crate::observer::Observers;
@@ -86,7 +86,11 @@ struct Parts {
     policy_digest: Option<Digest>,
     confirmation_ttl_ms: u64,
     accept_reserved_argument: bool,
+    cancelled: Option<Box<Cancelled>>,
 }
+
+/// Tells whether whoever calls is gone.
+type Cancelled = dyn Fn() -> bool + Send + Sync;
 
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,6 +120,7 @@ pub struct GateBuilder {
     confirmation_ttl_ms: u64,
     accept_reserved_argument: bool,
     approvers: bool,
+    cancelled: Option<Box<Cancelled>>,
 }
 
 impl fmt::Debug for GateBuilder {
@@ -168,6 +173,14 @@ impl GateBuilder {
     /// would ever answer. For the built-in store; a store given by [`GateBuilder::confirmations`] knows by itself.
     pub const fn with_approvers(mut self) -> Self {
         self.approvers = true;
+        self
+    }
+
+    /// Asks this whether whoever calls is gone, for programs that serve one caller: before a tool starts, in which case it
+    /// doesn't, and for bodies that [ask](crate::tool::ToolCall::is_cancelled) while they run. A body that does not ask is
+    /// not stopped.
+    pub fn cancelled_when(mut self, cancelled: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.cancelled = Some(Box::new(cancelled));
         self
     }
 
@@ -304,6 +317,7 @@ impl GateBuilder {
             policy_digest: self.policy_digest,
             confirmation_ttl_ms: self.confirmation_ttl_ms,
             accept_reserved_argument: self.accept_reserved_argument,
+            cancelled: self.cancelled,
         })))
     }
 }
@@ -331,6 +345,7 @@ impl Gate {
             confirmation_ttl_ms: DEFAULT_TTL_MS,
             accept_reserved_argument: false,
             approvers: false,
+            cancelled: None,
         }
     }
 
@@ -434,6 +449,10 @@ impl Parts {
         let call = call.authorize(decision)?;
         let allowance = self.charge(call.charge());
         let call = call.admit(allowance)?.unless_planning()?;
+        // Before a token is asked for or used up.
+        if self.is_cancelled() {
+            return Err(call.cancel());
+        }
         let call = match call.confirm()? {
             Confirm::NotNeeded(call) => call,
             Confirm::Ask(asking) => {
@@ -447,6 +466,9 @@ impl Parts {
         };
         let verdict = self.judge(&call.subject());
         let mut call = call.intercept(verdict)?;
+        if self.is_cancelled() {
+            return Err(call.cancel());
+        }
         let recorded = call.intent().map_or(Ok(()), |intent| self.record(&intent));
         let call = call.announce(recorded)?;
         if !self.observers.is_empty() {
@@ -524,13 +546,26 @@ impl Parts {
 
     fn run(&self, permit: Permit<'_, Box<Envelope<'_>>, Arc<Tool>>) -> Finished<Reply, Failure, Arc<str>> {
         let started = self.clock.monotonic();
-        let host = Host::new(&*self.clock, started).with_nested(self);
+        let deadline = started.saturating_add_nanos(permit.spec().timeout_ms.saturating_mul(1_000_000));
+        let mut host = Host::new(&*self.clock, started).with_nested(self);
+        if let Some(cancelled) = &self.cancelled {
+            host = host.with_cancelled(&**cancelled);
+        }
         let ran = match contain(|| tool::run(permit, host)) {
             Ok(Ok(reply)) => Ran::Done(reply),
-            Ok(Err(failure)) => Ran::Failed(failure),
+            Ok(Err(failure)) => match failure.stopped() {
+                // What a body says of why it stopped counts where the gate sees the same.
+                Some(Stopped::Late) if self.clock.monotonic() >= deadline => Ran::TimedOut,
+                Some(Stopped::Cancelled) if self.is_cancelled() => Ran::Cancelled,
+                _ => Ran::Failed(failure),
+            },
             Err(text) => Ran::Panicked(text),
         };
         ran.after(self.clock.monotonic().nanos_since(started))
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.as_ref().is_some_and(|cancelled| cancelled())
     }
 
     fn settle(&self, closed: &mut Closed<Box<Envelope<'_>>, Arc<Tool>>) {

@@ -489,3 +489,60 @@ fn f7_a_gate_that_cannot_work_is_not_built() {
     let registry = Registry::builder().build().expect("no tools is a registry too");
     assert!(Gate::builder(registry).confirmation_ttl_ms(0).build().is_err());
 }
+
+/// A gate over one tool that stops when it is told to, with a switch for the caller.
+fn stopping(failure: fn() -> Failure, late: bool) -> (World, Arc<AtomicU32>) {
+    let gone = Arc::new(AtomicU32::new(0));
+    let (asked, switched) = (gone.clone(), gone.clone());
+    let (effects, clock, log) = (Arc::new(AtomicU32::new(0)), ManualClock::new(), Arc::new(Log::default()));
+    let (ran, moved) = (effects.clone(), clock.clone());
+    let tool =
+        Tool::builder("stop").description("A tool under test").mutating().timeout(Duration::from_millis(10)).handler(
+            move |call| {
+                ran.fetch_add(1, Ordering::Relaxed);
+                assert!(!call.is_cancelled());
+                switched.fetch_add(1, Ordering::Relaxed);
+                if late {
+                    moved.advance(Duration::from_millis(10));
+                }
+                Err(failure())
+            },
+        );
+    let gate = Gate::builder(Registry::builder().add(tool).build().expect("a good tool"))
+        .clock(clock.shared())
+        .audit(log.clone())
+        .cancelled_when(move || asked.load(Ordering::Relaxed) == 1)
+        .build()
+        .expect("a good gate");
+    (World { gate, log, effects, clock }, gone)
+}
+
+// X2, L4: a body can say that it was late or cancelled, and is believed when the gate sees it too.
+#[test]
+fn x2_a_body_that_stops_is_believed_when_the_gate_sees_why() {
+    let ends = [
+        (Failure::timed_out as fn() -> Failure, true, Code::Timeout, "timed_out"),
+        (Failure::timed_out, false, Code::InternalError, "failed"),
+        (Failure::cancelled, false, Code::Cancelled, "cancelled"),
+    ];
+    for (failure, late, code, end) in ends {
+        let (world, _) = stopping(failure, late);
+        let outcome = world.call("stop", "{}");
+        assert_eq!((outcome.code(), outcome.effect()), (Some(code), Effect::Unknown), "{end}");
+        assert_eq!(world.log.lines().last().expect("a record")["end"], end);
+    }
+    let (world, gone) = stopping(Failure::cancelled, false);
+    gone.store(7, Ordering::Relaxed);
+    assert_eq!(world.call("stop", "{}").code(), Some(Code::InternalError), "the gate's caller is still there");
+}
+
+// X4: nothing starts for a caller that is gone, and a record says so.
+#[test]
+fn x4_a_call_of_a_caller_that_is_gone_does_not_start() {
+    let (world, gone) = stopping(Failure::cancelled, false);
+    gone.store(1, Ordering::Relaxed);
+    let outcome = world.call("stop", "{}");
+    assert_eq!((outcome.code(), outcome.effect()), (Some(Code::Cancelled), Effect::None));
+    assert_eq!(world.effects(), 0);
+    assert_eq!(world.log.lines().len(), 1, "no intent");
+}
