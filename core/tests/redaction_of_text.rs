@@ -75,6 +75,17 @@ fn l2_names_with_values() {
         ("password\u{ff1a}hunter2", "password\u{ff1a}*"),
         ("pass\u{200b}word: hunter2", "pass\u{200b}word: *"),
         ("password: \u{201c}a b\u{201d} c", "password: \u{201c}*\u{201d} c"),
+        ("{\"/password\": \"a b\"}", "{\"/password\": \"*\"}"),
+        (
+            "env:\n- name: DB_PASSWORD\n  value: a b\n- name: X\n  value: y",
+            "env:\n- name: DB_PASSWORD\n  value: * b\n- name: X\n  value: y",
+        ),
+        (
+            "{\"name\":\"DB_PASSWORD\",\"value\":\"a b\"},{\"name\":\"X\",\"value\":\"y\"}",
+            "{\"name\":\"DB_PASSWORD\",\"value\":\"*\"},{\"name\":\"X\",\"value\":\"y\"}",
+        ),
+        ("<add key=\"ApiKey\" value=\"a b\"/>", "<add key=\"ApiKey\" value=\"*\"/>"),
+        ("args: [\"mysql\", \"--password\", \"a b\", \"-v\"]", "args: [\"mysql\", \"--password\", \"*\", \"-v\"]"),
         ("username/password: bob/hunter2", "username/password: *"),
         ("password=", "password="),
         ("password: \"\" max", "password: \"\" max"),
@@ -96,6 +107,7 @@ fn l2_headers_and_phrases_reach_to_the_end_of_the_line() {
         ("passphrase: correct horse battery staple", "passphrase: *"),
         ("got Bearer abcdef, sorry", "got Bearer *, sorry"),
         ("got bearer  abcdef", "got bearer  *"),
+        ("got Bearer in-valid.token/x and", "got Bearer * and"),
         ("Basic dXNlcjpwYXNz and", "Basic * and"),
         ("Proxy-Authorization=Basic dXNlcjpwYXNz", "Proxy-Authorization=*"),
     ]);
@@ -179,9 +191,15 @@ fn harmless_texts_stay_as_they_are() {
         "\u{5bc6}\u{7801} r\u{e9}sum\u{e9} \u{1f600} \u{202e}",
         "// comment: user@host and // more",
         "secretary: Bob, keyboard=us, monkey: 1",
+        "\"/etc/passwd\": No such file",
+        "columns: [\"password\", \"email\"], the value: 5",
     ] {
         assert_eq!(redacted(text), text);
     }
+    let base64 = "QUJDREVG".repeat(40);
+    let text = format!("{base64}== is harmless, {base64}: too");
+    assert_eq!(redacted(&text), text);
+    assert_eq!(redacted(&format!("{base64}_password=x")), format!("{base64}_password=***REDACTED***"));
 }
 
 /// The way of firmware: all or nothing.

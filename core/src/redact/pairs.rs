@@ -1,7 +1,7 @@
 //! Names with their values in a text: `name=value`, `name: value`, `"name":"value"`, `--name value` and the like.
 
 use super::Redaction;
-use super::names::Words;
+use super::names::{MAX_LETTERS, Words};
 use super::units::{Cursor, Unit};
 use super::values::{self, Place, Value, is_separator};
 
@@ -57,7 +57,10 @@ impl Word<'_, '_> {
 
     fn words(&self, start: &Cursor<'_>, end: u32) -> Words {
         let mut words = Words::new();
-        words.extend(start.clone().take_while(|unit| unit.start < end).map(|unit| unit.c));
+        let units = || start.clone().take_while(|unit| unit.start < end);
+        // Of what is too long for a name, such as Base64 with a `=` at its end, the end is looked at.
+        let too_many = units().count().saturating_sub(MAX_LETTERS);
+        words.extend(units().skip(too_many).map(|unit| unit.c));
         words
     }
 
@@ -69,9 +72,12 @@ impl Word<'_, '_> {
         let unit = cursor.next()?;
         let arrow = unit.c == '>' && self.last.c == '-' || unit.c == '-' && spaces && cursor.pass_char('>').is_some();
         if is_separator(unit) || arrow {
-            // `token::parse` is a path of a program, and `/etc/passwd:` one of a file.
+            // `token::parse` is a path of a program, `/etc/passwd: not found` and `"/a/token": 5` name one of a file;
+            // `"/password": "x"` has a value.
             let path = self.path || self.dotted && self.before.is_some_and(|unit| matches!(unit.c, '/' | '\\'));
-            if unit.c == ':' && (path || cursor.is(|unit| unit.c == ':')) {
+            if unit.c == ':'
+                && (cursor.is(|unit| unit.c == ':') || path && !(closers && cursor.is_followed_by(Unit::is_quote)))
+            {
                 return None;
             }
             // `=>`, `:=`, `==`, `=~`.
@@ -83,6 +89,9 @@ impl Word<'_, '_> {
         if unit.c == '>' && self.before.is_some_and(|before| before.c == '<') {
             return Some((cursor, Link::Tag(unit)));
         }
+        if let Some(found) = self.separate_value(closers) {
+            return Some(found);
+        }
         if closers || !spaces {
             return None;
         }
@@ -93,6 +102,31 @@ impl Word<'_, '_> {
             return cursor.is(|unit| unit.c != '-').then_some((cursor, Link::Flag(Unit { c: '=', ..space })));
         }
         cursor.is(Unit::is_quote).then_some((cursor, Link::Quotation))
+    }
+}
+
+impl<'t> Word<'_, 't> {
+    /// A value that does not stand beside its name, but behind it: `name: DB_PASSWORD, value: x`, `"--password", "x"`.
+    fn separate_value(&self, closers: bool) -> Option<(Cursor<'t>, Link)> {
+        let mut cursor = self.behind.clone();
+        cursor.pass(Unit::is_quote);
+        let comma = cursor.next_if(|unit| matches!(unit.c, ',' | ';'));
+        cursor.pass(Unit::is_space);
+        if let Some(comma) = comma
+            && closers
+            && self.start.is(|unit| unit.c == '-')
+            && cursor.is(Unit::is_quote)
+        {
+            return Some((cursor, Link::Flag(Unit { c: '=', ..comma })));
+        }
+        cursor.next_if(Unit::is_quote);
+        if !cursor.pass_text("value", true) {
+            return None;
+        }
+        cursor.next_if(Unit::is_quote);
+        cursor.pass(Unit::is_blank);
+        let separator = cursor.next_if(is_separator)?;
+        Some((cursor, Link::Separator(separator, true)))
     }
 }
 

@@ -135,7 +135,7 @@ fn private_key(start: &Cursor<'_>) -> Option<Span> {
 #[rustfmt::skip]
 const NO_TOKENS: &[&str] = &[
     "a", "and", "auth", "authentication", "authorization", "error", "expected", "for", "format", "header", "in", "invalid",
-    "is", "missing", "must", "not", "of", "or", "realm", "required", "scheme", "token", "tokens", "type",
+    "is", "missing", "must", "not", "of", "or", "required", "scheme", "token", "tokens", "type",
 ];
 
 /// What follows `Bearer`, or follows `Basic` and looks like Base64.

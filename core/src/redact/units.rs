@@ -155,6 +155,13 @@ impl<'t> Cursor<'t> {
         self.unit.is_some_and(fits)
     }
 
+    /// Whether the next unit that is no space `fits`.
+    pub(super) fn is_followed_by(&self, fits: fn(Unit) -> bool) -> bool {
+        let mut ahead = self.clone();
+        ahead.pass(Unit::is_space);
+        ahead.is(fits)
+    }
+
     /// Goes past the next unit if it `fits`.
     pub(super) fn next_if(&mut self, fits: fn(Unit) -> bool) -> Option<Unit> {
         if self.is(fits) { self.next() } else { None }
@@ -196,18 +203,19 @@ impl<'t> Cursor<'t> {
         true
     }
 
-    /// Whether the letters here are one of the words in `list`.
+    /// Whether one of the words in `list` stands here, and is not the beginning of something longer.
     pub(super) fn is_word_of(&self, list: &[&str]) -> bool {
         let mut letters = [0_u8; 16];
         let mut ahead = self.clone();
         let mut length = 0_usize;
-        while let Some(unit) = ahead.next_if(|unit| unit.c.is_ascii_alphanumeric()) {
+        while let Some(unit) = ahead.next_if(Unit::is_name) {
             if let (Some(room), Ok(letter)) = (letters.get_mut(length), u8::try_from(unit.c)) {
                 *room = letter.to_ascii_lowercase();
             }
             length = length.saturating_add(1);
         }
-        letters.get(..length).is_some_and(|word| is_in(word, list))
+        !ahead.is(|unit| matches!(unit.c, '/' | '+' | '=' | '~'))
+            && letters.get(..length).is_some_and(|word| is_in(word, list))
     }
 
     /// Reads the next unit.

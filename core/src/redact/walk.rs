@@ -130,7 +130,7 @@ impl<'r, 'e, I: Iterator<Item = (u32, Event<'e>)> + Clone> Walk<'r, I> {
         let is_one_of = |list: &[&str]| list.iter().any(|name| key.eq_str(name));
         if is_one_of(&["name", "key", "header", "field", "variable", "Name", "Key"]) {
             Member::Name
-        } else if is_one_of(&["value", "values", "val", "content", "data", "default", "Value"]) {
+        } else if is_one_of(&["value", "values", "val", "Value"]) {
             Member::Value
         } else {
             Member::Other
