@@ -4,9 +4,9 @@ use core::cmp::Ordering;
 use core::fmt;
 
 use crate::args::{Args, Edit, Edits, Replacement};
-use crate::fields::{FieldFault, Matcher, Trail};
+use crate::fields::{self, FieldFault, Matcher, Trail};
 use crate::json::{Event, Number, Text};
-use crate::schema::number;
+use crate::schema::{has_chars, number};
 use crate::tool::FieldRule;
 
 /// A bound of a clamp.
@@ -161,23 +161,44 @@ pub fn apply(args: Args<'_>, rules: &[FieldRule<'_>], edits: &mut Edits) -> Resu
     if rules.iter().all(|rule| rule.clamp.is_none()) {
         return Ok(());
     }
+    if rules.len() > fields::MAX_RULES {
+        return Err(ClampError::Unusable);
+    }
+    let clamped = || rules.iter().filter(|rule| rule.clamp.is_some());
+    if clamped().all(|rule| fields::is_top_level(rule.path)) {
+        // The usual case, and the shorter way: nothing within the members is looked at.
+        for (key, value) in args.members() {
+            let named = || clamped().filter(|rule| fields::names_top_level(rule.path, key));
+            if named().next().is_none() {
+                continue;
+            }
+            let number = value.as_number().map(Event::Number);
+            let Some(event) = number.or_else(|| value.as_text().map(Event::String)) else { continue };
+            clamp(value.offset(), event, named().filter_map(|rule| rule.clamp), edits)?;
+        }
+        return Ok(());
+    }
     let mut matcher = Matcher::new(rules).map_err(|_: FieldFault| ClampError::Unusable)?;
     for (at, event) in args.events() {
         let matches = matcher.step(&event);
-        if matches.is_empty() {
-            continue;
-        }
-        let clamps = || matches.iter().filter_map(|rule| rule.clamp);
-        let to = match event {
-            Event::Number(value) => Range::of(clamps())?.replace(value)?.map(Replacement::Number),
-            Event::String(text) => cut(text, clamps()),
-            _ => None,
-        };
-        if let Some(to) = to {
-            edits.push(Edit { at, to }).map_err(|_| ClampError::TooMany)?;
+        if !matches.is_empty() {
+            clamp(at, event, matches.iter().filter_map(|rule| rule.clamp), edits)?;
         }
     }
     Ok(())
+}
+
+/// Clamps one value.
+fn clamp(at: u32, event: Event<'_>, clamps: impl Iterator<Item = Clamp>, edits: &mut Edits) -> Result<(), ClampError> {
+    let to = match event {
+        Event::Number(value) => Range::of(clamps)?.replace(value)?.map(Replacement::Number),
+        Event::String(text) => cut(text, clamps),
+        _ => None,
+    };
+    match to {
+        Some(to) => edits.push(Edit { at, to }).map_err(|_| ClampError::TooMany),
+        None => Ok(()),
+    }
 }
 
 /// What several clamps leave room for, together.
@@ -230,7 +251,7 @@ fn tighter(a: Option<Number>, b: Option<Number>, side: Ordering) -> Option<Numbe
 /// How to cut the text; none when it is short enough.
 fn cut(text: Text<'_>, clamps: impl Iterator<Item = Clamp>) -> Option<Replacement> {
     let chars = clamps.filter_map(|clamp| clamp.max_length).min()?;
-    let more = text.chars().nth(usize::try_from(chars).ok()?).is_some();
+    let more = chars.checked_add(1).is_some_and(|more| has_chars(text, more));
     more.then_some(Replacement::Cut { chars })
 }
 
@@ -535,6 +556,23 @@ mod tests {
                 let twice = clamped(&json(args), &rules, json).unwrap();
                 assert_eq!(twice, json(args));
             }).unwrap();
+        }
+
+        /// The short way for members of the root and the long way for any path find the same.
+        #[test]
+        fn both_ways_clamp_alike(
+            clamps in proptest::collection::vec((any_clamp(), "[*ab~/]{0,2}"), 1..4),
+            values in proptest::collection::vec(("[*ab~/]{0,2}", any_scalar()), 0..6),
+        ) {
+            let mut members = std::collections::BTreeMap::new();
+            members.extend(values);
+            let members: Vec<_> = members.iter().map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name.as_str()))).collect();
+            let text = format!("{{{}}}", members.join(","));
+            let paths: Vec<_> = clamps.iter().map(|(_, name)| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect();
+            let mut rules: Vec<_> = paths.iter().zip(&clamps).map(|(path, (clamp, _))| FieldRule::clamp(path, *clamp)).collect();
+            let short = clamped(&text, &rules, json);
+            rules.push(FieldRule::clamp("/nothing/here", Clamp::max(1)));
+            prop_assert_eq!(short, clamped(&text, &rules, json));
         }
 
         /// K1: a schema that asks for integers gets integers, whatever the bounds are, when they hold any.

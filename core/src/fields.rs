@@ -121,8 +121,8 @@ pub struct Matcher<'r> {
     levels: [Level; MAX_SEGMENTS],
     /// How many containers are open.
     depth: usize,
-    /// The rules that lead on to the member whose key was read last.
-    member: Set,
+    /// The rules that lead to the member whose key was read last.
+    member: Way,
 }
 
 /// Rules as bits, the first rule's lowest.
@@ -145,20 +145,15 @@ impl<'r> Matcher<'r> {
         if rules.len() > MAX_RULES {
             return Err(FieldFault::TooMany);
         }
-        Ok(Self { rules, levels: [Level::default(); MAX_SEGMENTS], depth: 0, member: 0 })
+        Ok(Self { rules, levels: [Level::default(); MAX_SEGMENTS], depth: 0, member: Way::default() })
     }
 
     /// Takes the next event. When a value starts with it, gives the rules that name this value; else none.
     pub fn step(&mut self, event: &Event<'_>) -> Matches<'r> {
-        let found = match event {
+        let ending = match event {
             Event::Key(key) => {
-                self.member = match self.top() {
-                    Some(level) => {
-                        let leading = level.leading;
-                        self.retain(leading, |segment| names_member(segment, *key))
-                    }
-                    None => 0,
-                };
+                let leading = self.top().map_or(0, |level| level.leading);
+                self.member = self.follow(leading, |rest| names_member(rest, *key));
                 0
             }
             Event::EndArray | Event::EndObject => {
@@ -166,21 +161,20 @@ impl<'r> Matcher<'r> {
                 0
             }
             value => {
-                let leading = self.leading();
-                let found = self.ending(leading);
+                let Way { leading, ending } = self.way();
                 let item = match value {
                     Event::StartArray => Some(0),
                     Event::StartObject => None,
-                    _ => return Matches { rules: self.rules, set: found },
+                    _ => return Matches { rules: self.rules, set: ending },
                 };
                 if let Some(level) = self.levels.get_mut(self.depth) {
                     *level = Level { leading, item };
                 }
                 self.depth = self.depth.saturating_add(1);
-                found
+                ending
             }
         };
-        Matches { rules: self.rules, set: found }
+        Matches { rules: self.rules, set: ending }
     }
 
     /// The level of the innermost open container; none outside, and none where no rule leads.
@@ -189,37 +183,52 @@ impl<'r> Matcher<'r> {
     }
 
     /// The rules that lead to the value that starts now.
-    fn leading(&mut self) -> Set {
+    fn way(&mut self) -> Way {
         if self.depth == 0 {
-            return self.rules.iter().fold(0, |set, _| set << 1 | 1);
+            let mut way = Way::default();
+            for (bit, rule) in each(self.rules, Set::MAX) {
+                way.add(bit, rule.path.is_empty());
+            }
+            return way;
         }
-        let Some(level) = self.top() else { return 0 };
+        let Some(level) = self.top() else { return Way::default() };
         let Some(item) = level.item else { return core::mem::take(&mut self.member) };
         level.item = Some(item.saturating_add(1));
         let leading = level.leading;
-        self.retain(leading, |segment| names_item(segment, item))
+        self.follow(leading, |rest| names_item(rest, item))
     }
 
-    /// Those of `set` whose next segment fits.
-    fn retain(&self, set: Set, fits: impl Fn(&[u8]) -> bool) -> Set {
-        let mut kept = 0;
-        for (bit, rule) in each(self.rules, set) {
-            if segment(rule.path, self.depth).is_some_and(&fits) {
-                kept |= bit;
+    /// How those of `set` go on whose next segment fits. `fits` gets the path from that segment on, and tells what is left
+    /// of it behind the segment.
+    fn follow(&self, set: Set, fits: impl Fn(&'r [u8]) -> Option<&'r [u8]>) -> Way {
+        let mut way = Way::default();
+        if set != 0 {
+            for (bit, rule) in each(self.rules, set) {
+                if let Some(rest) = from_segment(rule.path, self.depth).and_then(&fits) {
+                    way.add(bit, rest.is_empty());
+                }
             }
         }
-        kept
+        way
     }
+}
 
-    /// Those of `set` whose path ends at the value that starts now.
-    fn ending(&self, set: Set) -> Set {
-        let mut kept = 0;
-        for (bit, rule) in each(self.rules, set) {
-            if segments(rule.path) == self.depth {
-                kept |= bit;
-            }
+/// The rules that lead to a value, or into it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    /// Those that go on within it.
+    leading: Set,
+    /// Those that name it.
+    ending: Set,
+}
+
+impl Way {
+    const fn add(&mut self, bit: Set, ends: bool) {
+        if ends {
+            self.ending |= bit;
+        } else {
+            self.leading |= bit;
         }
-        kept
     }
 }
 
@@ -267,31 +276,60 @@ fn segments(path: &str) -> usize {
     path.bytes().filter(|byte| *byte == b'/').count()
 }
 
-/// The segment that leads into the `nth` container or value, from 1.
-fn segment(path: &str, nth: usize) -> Option<&[u8]> {
-    path.as_bytes().split(|byte| *byte == b'/').nth(nth)
+/// Whether a path names members of the root alone.
+pub(crate) fn is_top_level(path: &str) -> bool {
+    segments(path) == 1
 }
 
-fn names_member(segment: &[u8], key: Text<'_>) -> bool {
-    if segment == b"*" {
-        return true;
-    }
-    match key.as_plain() {
-        Some(plain) if !segment.contains(&b'~') => plain.as_bytes() == segment,
-        _ => unescaped(segment).eq(key.bytes()),
-    }
+/// Whether a path names this member of the root.
+pub(crate) fn names_top_level(path: &str, key: Text<'_>) -> bool {
+    from_segment(path, 1).and_then(|rest| names_member(rest, key)).is_some_and(<[u8]>::is_empty)
 }
 
-fn names_item(segment: &[u8], item: u32) -> bool {
-    if segment == b"*" {
-        return true;
+/// The path from its `nth` segment on, counted from 1; none when it has fewer.
+fn from_segment(path: &str, nth: usize) -> Option<&[u8]> {
+    let mut rest = path.as_bytes();
+    for _ in 0..nth {
+        let slash = rest.iter().position(|byte| *byte == b'/')?;
+        (_, rest) = rest.split_at_checked(slash.saturating_add(1))?;
     }
+    Some(rest)
+}
+
+/// The first segment of what is left of a path, and what is left behind it: nothing, or a slash and more.
+fn first_segment(rest: &[u8]) -> (&[u8], &[u8]) {
+    let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+    rest.split_at_checked(end).unwrap_or((rest, &[]))
+}
+
+/// What is left behind the first segment, if that names the member.
+fn names_member<'r>(rest: &'r [u8], key: Text<'_>) -> Option<&'r [u8]> {
+    // Most keys differ in their first byte from what is looked for.
+    if let (Some(plain), Some(first)) = (key.as_plain(), rest.first())
+        && !matches!(first, b'*' | b'~' | b'/')
+        && plain.as_bytes().first() != Some(first)
+    {
+        return None;
+    }
+    let (segment, behind) = first_segment(rest);
+    let fits = segment == b"*"
+        || match key.as_plain() {
+            Some(plain) if !segment.contains(&b'~') => plain.as_bytes() == segment,
+            _ => unescaped(segment).eq(key.bytes()),
+        };
+    fits.then_some(behind)
+}
+
+/// What is left behind the first segment, if that names the item.
+fn names_item(rest: &[u8], item: u32) -> Option<&[u8]> {
+    let (segment, behind) = first_segment(rest);
     // As RFC 6901 has it: digits alone, no leading zero.
     let number = segment.iter().try_fold(0u32, |number, byte| {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 { None } else { number.checked_mul(10)?.checked_add(u32::from(digit)) }
     });
-    number == Some(item) && (segment.len() == 1 || !matches!(segment, [] | [b'0', ..]))
+    let fits = segment == b"*" || number == Some(item) && (segment.len() == 1 || !matches!(segment, [] | [b'0', ..]));
+    fits.then_some(behind)
 }
 
 /// A segment of a JSON Pointer with its escapes resolved. A `~` that starts none stands for itself.

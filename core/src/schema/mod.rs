@@ -44,6 +44,7 @@ mod validate;
 pub use check::{SchemaError, SchemaFault};
 pub use literal::Literal;
 pub use types::Types;
+pub(crate) use validate::has_chars;
 
 use crate::json::Number;
 

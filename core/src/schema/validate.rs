@@ -327,9 +327,14 @@ fn is_chosen(schema: &Schema<'_>, event: &Event<'_>) -> bool {
 }
 
 /// Whether the text has at least so many code points. Counts no further than it must.
-fn has_chars(text: Text<'_>, least: u32) -> bool {
-    let Some(last) = least.checked_sub(1) else { return true };
-    usize::try_from(last).is_ok_and(|last| text.chars().nth(last).is_some())
+pub(crate) fn has_chars(text: Text<'_>, least: u32) -> bool {
+    let (Some(last), Ok(least)) = (least.checked_sub(1), usize::try_from(least)) else { return least == 0 };
+    match text.as_plain() {
+        // A code point has one to four bytes.
+        Some(plain) if plain.len() < least => false,
+        Some(plain) if plain.len() / 4 >= least => true,
+        _ => usize::try_from(last).is_ok_and(|last| text.chars().nth(last).is_some()),
+    }
 }
 
 impl super::Limit {
