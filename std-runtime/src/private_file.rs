@@ -41,7 +41,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), doing, source }
     }
 }
@@ -53,6 +53,8 @@ pub(crate) enum Open {
     Read,
     /// To read and write; made if it does not exist.
     ReadWrite,
+    /// To read and append; made if it does not exist.
+    Append,
     /// To write; it must not exist.
     New,
 }
@@ -63,6 +65,7 @@ pub(crate) fn open(path: &Path, how: Open) -> Result<File, FileError> {
     match how {
         Open::Read => options.read(true),
         Open::ReadWrite => options.read(true).write(true).create(true),
+        Open::Append => options.read(true).append(true).create(true),
         Open::New => options.write(true).create_new(true),
     };
     unix::private(&mut options);
@@ -90,12 +93,22 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Takes the file's lock, which ends when the file is closed, be it by the end of the process. Waits at most `wait`.
+/// Takes the file's lock for this process alone; it ends when the file is closed, be it by the end of the process. Waits at
+/// most `wait`.
 pub(crate) fn lock(file: &File, path: &Path, wait: Duration) -> Result<(), FileError> {
+    wait_for(|| file.try_lock(), path, wait)
+}
+
+/// The same beside others who only read.
+pub(crate) fn lock_shared(file: &File, path: &Path, wait: Duration) -> Result<(), FileError> {
+    wait_for(|| file.try_lock_shared(), path, wait)
+}
+
+fn wait_for(attempt: impl Fn() -> Result<(), TryLockError>, path: &Path, wait: Duration) -> Result<(), FileError> {
     let started = Instant::now();
     let mut pause = Duration::from_micros(200);
     loop {
-        match file.try_lock() {
+        match attempt() {
             Ok(()) => return Ok(()),
             Err(TryLockError::Error(error)) => return Err(FileError::io(path, "lock")(error)),
             Err(TryLockError::WouldBlock) if started.elapsed() >= wait => {
@@ -264,7 +277,7 @@ mod tests {
         }
         let link = directory.path().join("link");
         symlink(&path, &link).expect("a link");
-        for how in [Open::Read, Open::ReadWrite] {
+        for how in [Open::Read, Open::ReadWrite, Open::Append] {
             assert!(why(open(&link, how)).contains("symbolic link"));
         }
         assert!(why(open(directory.path(), Open::Read)).contains("regular file"));
@@ -300,7 +313,10 @@ mod tests {
         let path = directory.path().join("lock");
         let (one, other) = (open(&path, Open::ReadWrite).expect("ours"), open(&path, Open::ReadWrite).expect("ours"));
         lock(&one, &path, Duration::ZERO).expect("free");
-        assert!(matches!(lock(&other, &path, Duration::from_millis(1)), Err(FileError::Busy { waited_ms: 1, .. })));
+        assert!(matches!(
+            lock_shared(&other, &path, Duration::from_millis(1)),
+            Err(FileError::Busy { waited_ms: 1, .. })
+        ));
         drop(one);
         lock(&other, &path, Duration::ZERO).expect("free again");
     }

@@ -1,13 +1,25 @@
 //! Audit sinks: where the records of calls go. See [`callgate_core::audit`] for what a record is and what has gone through
 //! redaction before any of these sees it.
 
+mod anchor;
+mod disk;
 mod fanout;
+#[cfg(test)]
+mod fault_tests;
+mod jsonl;
+mod line;
 mod memory;
+mod spool;
+mod tail;
 mod tracing;
+mod verify;
 
+pub use anchor::Anchor;
 pub use fanout::Fanout;
+pub use jsonl::{Durability, JsonlAudit, JsonlError, JsonlOptions};
 pub use memory::MemoryAudit;
 pub use tracing::TracingAudit;
+pub use verify::{Against, OpenIntent, Problem, ProblemKind, Report, verify, verify_file};
 
 pub use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 

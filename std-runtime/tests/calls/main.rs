@@ -3,5 +3,7 @@
 
 mod driven;
 mod interceptors;
+mod log;
 mod observers;
 mod sinks;
+mod tampering;
