@@ -2,7 +2,6 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "in helpers of tests; a failure is a failed test")]
 
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
@@ -15,6 +14,7 @@ use callgate::toolkit::exec::{Declaration, Environment, Problem, Program};
 use callgate::toolkit::fs::Root;
 use callgate::toolkit::{Deadline, Fault, ToolError};
 use callgate_core::time::{Clock, Instant, Now};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -29,14 +29,19 @@ impl Clock for Still {
     }
 }
 
-/// A clock that goes on by a second whenever it is read.
-struct Counting(Cell<u64>);
+/// A clock that stands still until somebody has written to the pipe, and has then gone on by an hour.
+struct UntilWritten<'a>(&'a fs::File);
 
-impl Clock for Counting {
+impl Clock for UntilWritten<'_> {
     fn now(&self) -> Now {
-        self.0.set(self.0.get() + 1_000_000_000);
-        Now { monotonic: Instant::from_nanos(self.0.get()), ..Now::default() }
+        let nanos = if is_written(self.0) { 3_600_000_000_000 } else { 0 };
+        Now { monotonic: Instant::from_nanos(nanos), ..Now::default() }
     }
+}
+
+fn is_written(pipe: &fs::File) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&now)).unwrap() > 0
 }
 
 /// A declaration that owns its parts.
@@ -254,27 +259,34 @@ fn held_pipe(tool: &Tool) -> fs::File {
     fs::OpenOptions::new().read(true).custom_flags(flags).open(path).unwrap()
 }
 
-/// Waits until the last process that held the pipe is gone.
+/// Waits until the last process that held the pipe is gone, and gives what was written to it. What was killed is gone very
+/// soon; the bound is there so that a process that was not killed fails the test instead of holding it up.
 fn until_released(mut pipe: fs::File) -> String {
-    let flags = rustix::fs::fcntl_getfl(&pipe).unwrap();
-    rustix::fs::fcntl_setfl(&pipe, flags - OFlags::NONBLOCK).unwrap();
     let mut text = String::new();
-    pipe.read_to_string(&mut text).unwrap();
-    text
+    loop {
+        let mut ready = [PollFd::new(&pipe, PollFlags::IN)];
+        let soon = Timespec { tv_sec: 60, tv_nsec: 0 };
+        assert!(poll(&mut ready, Some(&soon)).unwrap() > 0, "somebody still holds the pipe");
+        let mut byte = [0];
+        match pipe.read(&mut byte).unwrap() {
+            0 => return text,
+            _ => text.extend(byte.map(char::from)),
+        }
+    }
 }
 
 #[test]
 fn x2_at_the_deadline_the_whole_group_is_ended() {
     // The program and a child of it, both of which would go on for ever; the child does not even heed SIGTERM.
-    let script = "exec 3>held; echo x >&3; echo begun >&2; (trap '' TERM; while :; do sleep 1000; done) & sleep 1000";
+    let script = "echo begun >&2; exec 3>held; echo x >&3; (trap '' TERM; while :; do sleep 1000; done) & sleep 1000";
     let mut tool = Tool::script(script, &[]);
     tool.env = vec!["PATH".to_owned()];
     let pipe = held_pipe(&tool);
-    let clock = Counting(Cell::new(0));
-    // The clock goes on as the deadline is looked at, so the program may or may not have begun; it has ended in either case.
-    let error = tool.run(&json!({}), Deadline::within(&clock, Duration::from_secs(40))).unwrap_err();
+    let clock = UntilWritten(&pipe);
+    let error = tool.run(&json!({}), Deadline::within(&clock, Duration::from_secs(60))).unwrap_err();
     assert_eq!((error.fault, error.message.as_str()), (Fault::TimedOut, "the call took longer than it may"));
-    until_released(pipe);
+    assert!(error.detail.unwrap().contains("begun"));
+    assert_eq!(until_released(pipe), "x\n");
 }
 
 #[test]
@@ -283,14 +295,7 @@ fn a_cancelled_call_ends_its_program() {
     tool.env = vec!["PATH".to_owned()];
     let pipe = held_pipe(&tool);
     // Gone as soon as the program is seen to run.
-    let started = || {
-        rustix::event::poll(
-            &mut [rustix::event::PollFd::new(&pipe, rustix::event::PollFlags::IN)],
-            Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 }),
-        )
-        .unwrap()
-            > 0
-    };
+    let started = || is_written(&pipe);
     let error = tool.run(&json!({}), Deadline::never(&Still).or_when(&started)).unwrap_err();
     assert_eq!(error.fault, Fault::Cancelled);
     assert_eq!(until_released(pipe), "ready\n");
@@ -396,8 +401,16 @@ fn f7_a_relative_directory_in_path_is_passed_over() {
         max_output: 1,
         timeout: Duration::from_secs(1),
     };
-    for path in ["", ".", "bin:../bin:./bin", place.path().to_str().unwrap()] {
+    let program = place.path().join("sh");
+    fs::write(&program, "").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let up = "../".repeat(std::env::current_dir().unwrap().components().count());
+    let relative = format!("{up}{}", place.path().display());
+    assert!(Path::new(&relative).join("sh").exists());
+    for path in ["", ".", "bin:../bin:./bin", &relative] {
         let var = |_: &str| Some(OsString::from(path));
         assert!(Program::prepare(&declaration, Environment { var: &var }).is_err(), "{path}");
     }
+    let var = |_: &str| Some(OsString::from(format!("{relative}:{}", place.path().display())));
+    assert_eq!(Program::prepare(&declaration, Environment { var: &var }).unwrap().path(), program);
 }

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use callgate::toolkit::fs::{ListArgs, ReadArgs, list, read};
@@ -12,6 +11,7 @@ use serde_json::json;
 
 use crate::list::{listing, paths};
 use crate::place::{Counting, Place, never};
+use crate::race::{until_each, while_swapping};
 use crate::read::{args, reading};
 
 #[test]
@@ -74,38 +74,51 @@ fn s7_a_racing_swapper_gains_nothing() {
     place.file("real/secret", "inside");
     place.link("real", "turn");
     fs::create_dir(place.all.path().join("outside/only-outside")).unwrap();
-    let stop = AtomicBool::new(false);
     let inside = place.inside();
-    let mut seen = 0;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut targets = ["../outside", "real"].into_iter().cycle();
-            while !stop.load(Ordering::Relaxed) {
-                symlink(targets.next().unwrap(), inside.join("next")).unwrap();
-                fs::rename(inside.join("next"), inside.join("turn")).unwrap();
-            }
-        });
-        // Until both outcomes were met often enough, with an end in case one of them never is.
-        let mut refused = 0;
-        for _ in 0..200_000 {
-            match reading(&place, "turn/secret") {
-                Ok(answer) => {
-                    assert_eq!(answer["content"], "inside");
-                    seen += 1;
-                }
-                Err(_) => refused += 1,
-            }
-            let turn = ListArgs { path: "turn".to_owned(), recursive: true, ..ListArgs::default() };
+    let mut targets = ["../outside", "real"].into_iter().cycle();
+    let swap = || {
+        symlink(targets.next().unwrap(), inside.join("next")).unwrap();
+        fs::rename(inside.join("next"), inside.join("turn")).unwrap();
+    };
+    while_swapping(swap, || {
+        let turn = ListArgs { path: "turn".to_owned(), recursive: true, ..ListArgs::default() };
+        let [refused, read] = until_each(200, |_| {
             if let Ok(answer) = list(&place.root, &turn, never()) {
                 assert_eq!(paths(&answer), ["turn/secret"]);
             }
-            if seen >= 200 && refused >= 200 {
-                break;
+            let answer = reading(&place, "turn/secret");
+            if let Ok(answer) = &answer {
+                assert_eq!(answer["content"], "inside");
             }
-        }
-        stop.store(true, Ordering::Relaxed);
+            usize::from(answer.is_ok())
+        });
+        assert!(refused + read > 0 && read > 0, "no read came through, so this run shows nothing");
     });
-    assert!(seen > 0, "the swapper never let a read through, so this run shows nothing");
+}
+
+/// A walk goes into directories only, also when one turns into a link between the look and the step.
+#[test]
+#[cfg(target_os = "linux")]
+fn s7_a_walk_follows_no_link_that_was_a_directory() {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let place = Place::new();
+    place.file("turn/own", "");
+    place.file("other/foreign", "");
+    place.link("other", "twin");
+    let inside = place.inside();
+    let (turn, twin) = (inside.join("turn"), inside.join("twin"));
+    while_swapping(
+        || renameat_with(CWD, &turn, CWD, &twin, RenameFlags::EXCHANGE).unwrap(),
+        || {
+            let all = ListArgs { recursive: true, ..ListArgs::default() };
+            let [as_link, as_directory] = until_each(500, |_| {
+                let answer = listing(&place, &all);
+                assert!(!paths(&answer).iter().any(|path| ["turn/foreign", "twin/foreign"].contains(path)));
+                usize::from(paths(&answer).contains(&"turn/own"))
+            });
+            assert!(as_link > 0 && as_directory > 0, "nothing was swapped, so this run shows nothing");
+        },
+    );
 }
 
 #[test]

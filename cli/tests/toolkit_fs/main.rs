@@ -5,6 +5,7 @@
 mod confined;
 mod list;
 mod place;
+mod race;
 mod read;
 mod search;
 mod write;

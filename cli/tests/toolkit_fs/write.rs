@@ -1,14 +1,15 @@
 //! `fs.write`.
 
+use std::cell::Cell;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use callgate::toolkit::fs::{Root, WriteArgs, write};
 use callgate::toolkit::{Fault, ToolError};
 use serde_json::{Value, json};
 
 use crate::place::{Place, never};
+use crate::race::{until_each, while_swapping};
 
 fn writing(place: &Place, args: Value) -> Result<Value, ToolError> {
     write(&place.root, &serde_json::from_value::<WriteArgs>(args).unwrap(), never())
@@ -126,40 +127,106 @@ fn s7_a_racing_swapper_gets_nothing_written_outside() {
     place.file("real/x", "");
     place.link("real", "turn");
     fs::write(place.all.path().join("outside/target"), "CANARY").unwrap();
-    let stop = AtomicBool::new(false);
     let inside = place.inside();
-    let mut done = [0_u32; 2];
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut outside = true;
-            while !stop.load(Ordering::Relaxed) {
-                std::os::unix::fs::symlink(if outside { "../outside" } else { "real" }, inside.join("next")).unwrap();
-                fs::rename(inside.join("next"), inside.join("turn")).unwrap();
-                if outside {
-                    std::os::unix::fs::symlink("../../outside/target", inside.join("real/next")).unwrap();
-                } else {
-                    fs::write(inside.join("real/next"), "").unwrap();
-                }
-                fs::rename(inside.join("real/next"), inside.join("real/target")).unwrap();
-                outside = !outside;
-            }
-        });
-        for n in 0..20_000 {
-            let mode = ["append", "overwrite", "create"][n % 3];
-            let answer = writing(
-                &place,
-                json!({"path": "turn/target", "content": "EVIL", "mode": mode, "create_dirs": n % 2 == 0}),
-            );
-            done[usize::from(answer.is_ok())] += 1;
-            if done.iter().all(|count| *count >= 100) {
-                break;
-            }
+    let mut outside = true;
+    let swap = || {
+        symlink(if outside { "../outside" } else { "real" }, inside.join("next")).unwrap();
+        fs::rename(inside.join("next"), inside.join("turn")).unwrap();
+        if outside {
+            symlink("../../outside/target", inside.join("real/next")).unwrap();
+        } else {
+            fs::write(inside.join("real/next"), "").unwrap();
         }
-        stop.store(true, Ordering::Relaxed);
+        fs::rename(inside.join("real/next"), inside.join("real/target")).unwrap();
+        outside = !outside;
+    };
+    while_swapping(swap, || {
+        let [_refused, written] = until_each(100, |n| {
+            let mode = ["append", "overwrite", "create"][n % 3];
+            let args = json!({"path": "turn/target", "content": "EVIL", "mode": mode, "create_dirs": n % 2 == 0});
+            usize::from(writing(&place, args).is_ok())
+        });
+        assert!(written > 0, "no write came through, so this run shows nothing");
     });
-    assert!(done[1] > 0, "no write ever came through, so this run shows nothing");
     assert_eq!(fs::read_to_string(place.all.path().join("outside/target")).unwrap(), "CANARY");
     assert_eq!(fs::read_dir(place.all.path().join("outside")).unwrap().count(), 2);
+}
+
+/// A write looks at its deadline when the draft is complete, just before it takes the file's place. Whatever is changed right
+/// then: `meanwhile` does it.
+fn writing_while(place: &Place, args: Value, meanwhile: impl Fn()) -> Result<Value, ToolError> {
+    let looks = Cell::new(0);
+    let second_look = || {
+        if looks.replace(looks.get() + 1) == 1 {
+            meanwhile();
+        }
+        false
+    };
+    let answer = write(&place.root, &serde_json::from_value(args).unwrap(), never().or_when(&second_look));
+    assert!(looks.get() > 1, "the write never looked at its deadline");
+    answer
+}
+
+#[test]
+fn s7_a_file_that_appears_meanwhile_is_not_overwritten() {
+    let place = Place::new();
+    let args = json!({"path": "new", "content": "mine"});
+    let error = writing_while(&place, args, || place.file("new", "theirs")).unwrap_err();
+    assert_eq!((error.fault, error.message.as_str()), (Fault::Refused, "path: it exists already"));
+    assert_eq!(content(&place, "new"), "theirs");
+    assert_eq!(names(&place), ["new"]);
+}
+
+#[test]
+fn s7_a_link_that_appears_meanwhile_is_replaced_and_not_followed() {
+    let place = Place::new();
+    place.file("file", "old");
+    let args = json!({"path": "file", "content": "new", "mode": "overwrite"});
+    writing_while(&place, args, || {
+        fs::remove_file(place.inside().join("file")).unwrap();
+        place.link("../outside/secret", "file");
+    })
+    .unwrap();
+    assert_eq!(fs::read_to_string(place.all.path().join("outside/secret")).unwrap(), "CANARY");
+    assert_eq!(content(&place, "file"), "new");
+}
+
+#[test]
+fn s7_a_directory_that_is_swapped_meanwhile_takes_the_file_with_it() {
+    for mode in ["create", "overwrite"] {
+        let place = Place::new();
+        place.file("dir/x", "");
+        let args = json!({"path": "dir/file", "content": "new", "mode": mode});
+        writing_while(&place, args, || {
+            fs::rename(place.inside().join("dir"), place.inside().join("moved")).unwrap();
+            place.link("../outside", "dir");
+        })
+        .unwrap();
+        assert_eq!(content(&place, "moved/file"), "new");
+        assert_eq!(fs::read_dir(place.all.path().join("outside")).unwrap().count(), 1);
+    }
+}
+
+/// Appending writes to the file that was looked at, also when the name turns into a link to another file below the root.
+#[test]
+#[cfg(target_os = "linux")]
+fn s7_nothing_is_appended_through_a_link_that_was_a_file() {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let place = Place::new();
+    place.file("turn", "");
+    place.file("victim", "VICTIM");
+    place.link("victim", "twin");
+    let inside = place.inside();
+    let (turn, twin) = (inside.join("turn"), inside.join("twin"));
+    while_swapping(
+        || renameat_with(CWD, &turn, CWD, &twin, RenameFlags::EXCHANGE).unwrap(),
+        || {
+            let args = json!({"path": "turn", "content": "EVIL", "mode": "append"});
+            let [refused, written] = until_each(300, |_| usize::from(writing(&place, args.clone()).is_ok()));
+            assert!(refused > 0 && written > 0, "nothing was swapped, so this run shows nothing");
+        },
+    );
+    assert_eq!(content(&place, "victim"), "VICTIM");
 }
 
 #[test]
@@ -169,7 +236,7 @@ fn p6_no_tool_writes_what_the_gate_goes_by() {
     fs::create_dir_all(inside.join("state/deep")).unwrap();
     fs::write(inside.join("audit.jsonl"), "AUDIT").unwrap();
     fs::hard_link(inside.join("audit.jsonl"), inside.join("second-name")).unwrap();
-    std::os::unix::fs::symlink("state", inside.join("alias")).unwrap();
+    symlink("state", inside.join("alias")).unwrap();
     let root =
         root.protect(inside.join("callgate.toml")).protect(inside.join("audit.jsonl")).protect(inside.join("state"));
     let place = Place { all, root };
@@ -236,7 +303,7 @@ fn a_call_that_came_too_late_changes_nothing() {
     assert_eq!(content(&place, "old"), "old");
     assert_eq!(names(&place), ["old"]);
     // Cancelled when the draft is written and before it takes the file's place.
-    let looks = std::cell::Cell::new(0);
+    let looks = Cell::new(0);
     let second_look = || looks.replace(looks.get() + 1) == 1;
     let args = serde_json::from_value(json!({"path": "old", "content": "new", "mode": "overwrite"})).unwrap();
     assert!(write(&place.root, &args, never().or_when(&second_look)).is_err());

@@ -119,7 +119,8 @@ impl Vector {
                 "{name}: must not begin with `-`, which the program would take for an option"
             )));
         }
-        self.options_ended |= opened_by.is_none() && text == END_OF_OPTIONS;
+        // It is the template's own: a value that begins with `-` was just refused, or comes after it.
+        self.options_ended |= text == END_OF_OPTIONS;
         self.bytes = self.bytes.saturating_add(text.len());
         if text.len() > MAX_ARG_BYTES || self.bytes > MAX_ARGS_BYTES || self.args.len() >= MAX_ARGS {
             return Err(ToolError::refused("the arguments are too long for a program"));
