@@ -10,6 +10,8 @@ pub type ToolResult = Result<serde_json::Value, ToolError>;
 pub enum Fault {
     /// It was not tried: the arguments ask for what the tool does not do, or what it needs is not there. The effect is `none`.
     Refused,
+    /// It was not tried: what the arguments name does not exist. The effect is `none`.
+    Missing,
     /// It was tried and failed. Unless the tool changes nothing, the effect is `unknown`.
     Failed,
     /// The deadline passed, perhaps after the work had begun (invariant X2: the effect is `unknown`).
@@ -52,7 +54,8 @@ impl ToolError {
 
     /// What the operating system said when it was asked for the file that `field` names, before anything was changed.
     pub(crate) fn refused_io(field: &str, error: &io::Error) -> Self {
-        Self::refused(format!("{field}: {}", phrase(error))).with_detail(error.to_string())
+        let fault = if error.kind() == io::ErrorKind::NotFound { Fault::Missing } else { Fault::Refused };
+        Self { fault, ..Self::refused(format!("{field}: {}", phrase(error))) }.with_detail(error.to_string())
     }
 
     /// What the operating system said in the middle of the work on the file that `field` names.

@@ -47,7 +47,7 @@ fn what_is_no_file_is_refused_and_never_blocks() {
         assert!(reading(&place, "null").unwrap_err().message.contains("neither"));
     }
     let missing = reading(&place, "nothing").unwrap_err();
-    assert_eq!(missing.message, "path: there is no such file or directory");
+    assert_eq!((missing.fault, missing.message.as_str()), (Fault::Missing, "path: there is no such file or directory"));
 }
 
 #[test]

@@ -184,7 +184,11 @@ impl Program {
         let vector = self.template.fill(args)?;
         let stdin = self.stdin_of(args)?;
         self.pinned.check()?;
-        let directory = root.working_directory("cwd", self.cwd.as_ref())?;
+        // The caller has no say in where it is, so it is not told either.
+        let directory = root.working_directory("cwd", self.cwd.as_ref()).map_err(|error| {
+            ToolError::refused("the program has no directory to run in")
+                .with_detail(error.detail.unwrap_or(error.message))
+        })?;
         let invocation = Invocation {
             program: self.pinned.path(),
             args: &vector,

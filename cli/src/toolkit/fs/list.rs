@@ -4,6 +4,7 @@ use cap_std::time::SystemTime;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::items::Items;
 use super::path::RelPath;
 use super::root::{Root, kind};
 use super::walk::{Entry, Walk, WalkOptions};
@@ -52,7 +53,8 @@ impl Default for ListArgs {
 /// Lists a directory as `{"path", "entries": [{"path", "name", "kind", "size", "modified"}], "truncated", "unreadable"}`.
 ///
 /// `kind` is `file`, `directory`, `symlink` or `other`; only a file has a `size`, in bytes. A name that is not UTF-8 is shown with
-/// `\xNN` for each byte that is not, and marked `"escaped": true`. `unreadable` counts directories that could not be read.
+/// `\xNN` for each byte that is not, and marked `"escaped": true`. `truncated` says that there is more than the entries here: more than was
+/// asked for, deeper than a walk goes, or more than 512 KiB of them. `unreadable` counts directories that could not be read.
 ///
 /// # Errors
 ///
@@ -64,14 +66,22 @@ pub fn list(root: &Root, args: &ListArgs, deadline: Deadline<'_>) -> ToolResult 
     let max_entries = usize::try_from(args.max.clamp(1, MAX_ENTRIES)).unwrap_or(1);
     let options = WalkOptions { recursive: args.recursive, hidden: args.hidden, max_entries };
     let mut walk = Walk::new(dir, path.as_str(), options, deadline)?;
-    let mut entries = Vec::new();
+    let mut entries = Items::new(max_entries);
     while let Some(entry) = walk.next()? {
-        entries.push(describe(&entry));
+        if entries.push(describe(&entry)).is_err() {
+            walk.cut = true;
+            break;
+        }
         if entry.metadata.is_dir() {
             walk.go_into(entry);
         }
     }
-    Ok(json!({"path": path.as_str(), "entries": entries, "truncated": walk.cut, "unreadable": walk.unreadable}))
+    Ok(json!({
+        "path": path.as_str(),
+        "entries": entries.into_value(),
+        "truncated": walk.cut,
+        "unreadable": walk.unreadable,
+    }))
 }
 
 fn describe(entry: &Entry) -> Value {

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use self::filter::{Ignores, NameFilter};
 use self::pattern::{Found, Pattern};
+use super::items::{Full, Items};
 use super::path::RelPath;
 use super::root::{Root, open_regular};
 use super::walk::{Entry, Walk, WalkOptions};
@@ -97,7 +98,7 @@ const fn default_max() -> u32 {
 /// - `skipped`: `{"binary", "too_large", "unreadable"}`, how many files were left out because they hold a NUL, are longer than
 ///   [`MAX_FILE_BYTES`], or could not be read (directories among them).
 /// - `truncated`: whether there is, or may be, more; then `truncated_by` says which bound was met: `max`, `files`,
-///   `bytes`, `entries` or `line_length` (see below).
+///   `bytes`, `entries`, `size` (512 KiB of matches) or `line_length` (see below).
 ///
 /// Of a line longer than 32 KiB, a regular expression sees the first 32 KiB only.
 ///
@@ -112,9 +113,8 @@ pub fn search(root: &Root, args: &SearchArgs, deadline: Deadline<'_>) -> ToolRes
     let max = usize::try_from(args.max.clamp(1, MAX_MATCHES)).unwrap_or(1);
     let mut search = Search {
         pattern,
-        max,
         deadline,
-        matches: Vec::new(),
+        matches: Items::new(max),
         files: 0,
         bytes: 0,
         skipped: Skipped::default(),
@@ -134,9 +134,8 @@ pub fn search(root: &Root, args: &SearchArgs, deadline: Deadline<'_>) -> ToolRes
 /// The work of one call.
 struct Search<'a> {
     pattern: Pattern,
-    max: usize,
     deadline: Deadline<'a>,
-    matches: Vec<Value>,
+    matches: Items,
     files: u64,
     bytes: u64,
     skipped: Skipped,
@@ -228,19 +227,23 @@ impl Search<'_> {
             return Ok(ControlFlow::Continue(()));
         }
         self.files = self.files.saturating_add(1);
-        let (matches, max) = (&mut self.matches, self.max);
+        let matches = &mut self.matches;
+        let mut full = None;
+        // The first match that is not taken tells that there is more.
         let (flow, long_line) = self.pattern.search(&self.buffer, self.deadline, |found| {
-            // One more than may be given tells that there is more.
-            if matches.len() >= max {
-                return ControlFlow::Break(());
+            match matches.push(describe(path, escaped, &found)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(why) => {
+                    full = Some(why);
+                    ControlFlow::Break(())
+                }
             }
-            matches.push(describe(path, escaped, &found));
-            ControlFlow::Continue(())
         })?;
-        if flow.is_break() {
-            self.truncated_by = Some("max");
-        } else if long_line {
-            self.truncated_by = self.truncated_by.or(Some("line_length"));
+        match full {
+            Some(Full::Number) => self.truncated_by = Some("max"),
+            Some(Full::Size) => self.truncated_by = Some("size"),
+            None if long_line => self.truncated_by = self.truncated_by.or(Some("line_length")),
+            None => {}
         }
         Ok(flow)
     }
@@ -249,7 +252,7 @@ impl Search<'_> {
         let Skipped { binary, too_large, unreadable } = self.skipped;
         let mut answer = json!({
             "path": path.as_str(),
-            "matches": self.matches,
+            "matches": self.matches.into_value(),
             "files_searched": self.files,
             "skipped": {"binary": binary, "too_large": too_large, "unreadable": unreadable},
             "truncated": self.truncated_by.is_some(),
