@@ -460,7 +460,7 @@ impl Parts {
                 return Err(asking.asked(issued));
             }
             Confirm::Redeem(redeeming) => {
-                let claimed = self.claim(redeeming.ticket(), redeeming.binding());
+                let claimed = self.claim(redeeming.ticket(), &redeeming.binding());
                 redeeming.redeemed(claimed)?
             }
         };

@@ -47,7 +47,7 @@ impl Store {
         // A device draws these bits from its source of randomness; here both doors must draw the same.
         self.issued = self.issued.wrapping_add(1);
         let token = Token::from_random([self.issued; 16]);
-        let ticket = Ticket::issue(*asking.binding(), asking.by(), now, TTL_MS);
+        let ticket = Ticket::issue(asking.binding(), asking.by(), now, TTL_MS);
         *place = Some(Pending { name: token.hash(), ticket, arguments, len });
         Ok(Issued { token, expires_at: ticket.expires_at })
     }
@@ -71,7 +71,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Result<By, Refusal>, StoreFault> {
         let Some(pending) = self.get(redeeming.ticket()) else { return Ok(Err(Refusal::Unknown)) };
-        Ok(pending.ticket.claim(redeeming.binding(), now).map(|()| pending.ticket.by))
+        Ok(pending.ticket.claim(&redeeming.binding(), now).map(|()| pending.ticket.by))
     }
 
     pub(crate) fn withdraw(&mut self, name: Digest) {

@@ -53,17 +53,21 @@ impl<C: Context, T: Tool> Call<C, T, Live> {
             Ok(digest) => digest,
             Err(error) => return Err(self.end(Station::Confirm, End::NoRoom(error))),
         };
+        Ok(match presented {
+            Some(ticket) => Confirm::Redeem(Redeeming { call: self, ticket, arguments }),
+            None => Confirm::Ask(Asking { call: self, arguments }),
+        })
+    }
+
+    /// Made when somebody asks: four digests would be the larger part of a parked call.
+    fn binding(&self, arguments: Digest) -> Binding {
         let caller = self.ctx.caller();
-        let binding = Binding {
+        Binding {
             tool: self.tool.definition(),
             arguments,
             caller: caller_digest(&caller),
             principal: principal_digest(&caller),
-        };
-        Ok(match presented {
-            Some(ticket) => Confirm::Redeem(Redeeming { call: self, ticket, binding }),
-            None => Confirm::Ask(Asking { call: self, binding }),
-        })
+        }
     }
 }
 
@@ -71,7 +75,7 @@ impl<C: Context, T: Tool> Call<C, T, Live> {
 #[must_use]
 pub struct Asking<C, T> {
     call: Call<C, T, Live>,
-    binding: Binding,
+    arguments: Digest,
 }
 
 /// A ticket that a store issued.
@@ -103,8 +107,8 @@ impl From<StoreFault> for IssueFault {
 
 impl<C: Context, T: Tool> Asking<C, T> {
     /// What the ticket is to be bound to.
-    pub const fn binding(&self) -> &Binding {
-        &self.binding
+    pub fn binding(&self) -> Binding {
+        self.call.binding(self.arguments)
     }
 
     /// Who has to answer.
@@ -170,7 +174,7 @@ pub const DEFAULT_APPROVER_SCOPE: &str = "approve";
 pub struct Redeeming<C, T> {
     call: Call<C, T, Live>,
     ticket: Digest,
-    binding: Binding,
+    arguments: Digest,
 }
 
 impl<C: Context, T: Tool> Redeeming<C, T> {
@@ -180,8 +184,8 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
     }
 
     /// What the ticket must be good for: [`crate::confirm::Ticket::claim`] compares.
-    pub const fn binding(&self) -> &Binding {
-        &self.binding
+    pub fn binding(&self) -> Binding {
+        self.call.binding(self.arguments)
     }
 
     /// The call that redeems.

@@ -265,7 +265,7 @@ impl Host {
             Answer::Refuses => Err(IssueFault::Full),
             Answer::Good => {
                 let token = Token::from_random([self.next_token.replace(self.next_token.get() + 1); 16]);
-                let ticket = Ticket::issue(*asking.binding(), asking.by(), self.clock().wall, 60_000);
+                let ticket = Ticket::issue(asking.binding(), asking.by(), self.clock().wall, 60_000);
                 self.tickets.borrow_mut().insert(*token.hash().as_bytes(), (ticket, asking.snapshot().to_vec()));
                 Ok(Issued { token, expires_at: ticket.expires_at })
             }
@@ -282,7 +282,7 @@ impl Host {
                 let Some((ticket, _)) = tickets.get_mut(redeeming.ticket().as_bytes()) else {
                     return Ok(Err(Refusal::Unknown));
                 };
-                Ok(ticket.claim(redeeming.binding(), self.clock().wall).map(|()| ticket.by))
+                Ok(ticket.claim(&redeeming.binding(), self.clock().wall).map(|()| ticket.by))
             }
         }
     }

@@ -68,7 +68,7 @@ impl<'a> PendingRequest<'a> {
             By::Caller => String::new(),
         };
         Self {
-            binding: *asking.binding(),
+            binding: asking.binding(),
             by: asking.by(),
             approver_scope: asking.approver_scope(),
             caller: asking.caller(),
