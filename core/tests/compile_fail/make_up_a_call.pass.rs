@@ -1,0 +1,7 @@
+//! A call comes into being in one way: its fields are private (G1, G5).
+
+use world::*;
+
+pub fn drive(call: Received, ctx: Carried) -> Received {
+    Call::request(ctx, call.received())
+}

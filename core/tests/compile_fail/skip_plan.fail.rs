@@ -1,0 +1,7 @@
+//! A call that may be a plan asks nobody (G5, R4).
+
+use world::*;
+
+pub fn drive(call: At<Admitted>) -> Result<Confirm<Carried, Held>, End> {
+    call.confirm() //~ E0599
+}

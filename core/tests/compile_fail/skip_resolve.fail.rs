@@ -1,0 +1,7 @@
+//! Only a call whose tool is known is validated (G5).
+
+use world::*;
+
+pub fn drive(call: Received, found: Lookup<Held>) {
+    drop((found, call.validate())); //~ E0599
+}

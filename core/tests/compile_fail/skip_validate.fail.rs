@@ -1,0 +1,7 @@
+//! What a policy judges was validated and clamped (G5, P4).
+
+use world::*;
+
+pub fn drive(call: At<Resolved>, decision: Judgement) -> Result<At<Authorized>, End> {
+    call.authorize(decision) //~ E0599
+}
