@@ -4,6 +4,7 @@
 //! of the line that ends with `//~ CODE`, and for nothing else: the error has that code and stands on that line. The text of an
 //! error is not compared, because it changes with the compiler. That is why this is no `trybuild`, which compares nothing else.
 #![expect(clippy::expect_used, clippy::panic, reason = "the helpers of tests fail loudly")]
+#![expect(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -141,13 +141,14 @@ fn numbers() -> Checked {
     let args = Args::read(text.as_bytes(), &mut keys, &Limits::DEFAULT).map_err(|_| Check::Numbers)?;
     let mut room = [0; 256];
     let all: Anything<'_> = args.deserialize(&mut room).map_err(|_| Check::Numbers)?;
+    let () = all.unit;
     let point = match all.shape {
         Shape::Point { x, y } => x + y > 3.0,
         Shape::Named(name) => name.is_empty(),
         Shape::Nothing => false,
     };
     ensure(all.text == "ab" && all.float < 1.0 && all.signed == i64::MIN && all.unsigned == u64::MAX, Check::Numbers)?;
-    ensure(point && all.list.len() == 3 && all.unit == () && all.letter == 'é', Check::Numbers)?;
+    ensure(point && all.list.len() == 3 && all.letter == 'é', Check::Numbers)?;
 
     // A type that does not take it says where.
     let mut out = Buffer::<512>::new();
