@@ -54,6 +54,7 @@ pub mod output;
 pub mod policy;
 mod private_file;
 pub mod registry;
+pub mod render;
 mod reserved;
 pub mod schema;
 pub mod tool;
