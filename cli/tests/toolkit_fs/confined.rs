@@ -82,7 +82,7 @@ fn s7_a_racing_swapper_gains_nothing() {
     };
     while_swapping(swap, || {
         let turn = ListArgs { path: "turn".to_owned(), recursive: true, ..ListArgs::default() };
-        let [refused, read] = until_each(3_000, |_| {
+        let [refused, read] = until_each(1_500, |_| {
             if let Ok(answer) = list(&place.root, &turn, never()) {
                 assert_eq!(paths(&answer), ["turn/secret"]);
             }

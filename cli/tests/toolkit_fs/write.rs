@@ -267,6 +267,23 @@ fn p6_no_tool_writes_what_the_gate_goes_by() {
 }
 
 #[test]
+fn p6_a_name_can_be_protected_wherever_it_is() {
+    let Place { all, root } = Place::new();
+    let place = Place { all, root: root.protect_name("callgate.toml") };
+    place.file("sub/callgate.toml", "mine");
+    for path in ["callgate.toml", "sub/callgate.toml", "sub/CALLGATE.TOML", "new/deep/callgate.toml", "callgate.toml/x"]
+    {
+        for mode in ["create", "overwrite", "append"] {
+            let args = json!({"path": path, "content": "EVIL", "mode": mode, "create_dirs": true});
+            assert_eq!(writing(&place, args).unwrap_err().fault, Fault::Refused, "{mode} {path}");
+        }
+    }
+    assert_eq!(content(&place, "sub/callgate.toml"), "mine");
+    assert_eq!(names(&place), ["sub"]);
+    writing(&place, json!({"path": "my-callgate.toml", "content": ""})).unwrap();
+}
+
+#[test]
 fn p6_a_whole_root_can_be_protected() {
     let Place { all, root } = Place::new();
     let root = root.protect(all.path().join("inside"));

@@ -1,5 +1,6 @@
 //! The one directory that the file tools can see.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,7 @@ pub struct Root {
     dir: Dir,
     path: PathBuf,
     protected: Vec<PathBuf>,
+    protected_names: Vec<OsString>,
 }
 
 impl Root {
@@ -29,17 +31,26 @@ impl Root {
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
-        Ok(Self { dir, path, protected: Vec::new() })
+        Ok(Self { dir, path, protected: Vec::new(), protected_names: Vec::new() })
     }
 
     /// The same root, in which no tool changes `path`: a file, or a directory and all below it.
     ///
     /// No tool may write what the gate itself goes by (invariant P6), so whoever sets up a root names here the
-    /// configuration, the state file and the audit file; also a configuration that does not exist, where the next start would
-    /// pick it up.
+    /// configuration, the state file and the audit file.
     #[must_use]
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.protected.push(path.into());
+        self
+    }
+
+    /// The same root, in which no tool changes or makes anything called `name` in any directory, capital and small letters being the same.
+    ///
+    /// For the name of a configuration that is looked for from the working directory upwards: one that a tool had put
+    /// somewhere would be taken for the user's own by a later start there.
+    #[must_use]
+    pub fn protect_name(mut self, name: impl Into<OsString>) -> Self {
+        self.protected_names.push(name.into());
         self
     }
 
@@ -58,6 +69,11 @@ impl Root {
     /// What [`Root::protect`] was told.
     pub(super) fn protected(&self) -> &[PathBuf] {
         &self.protected
+    }
+
+    /// What [`Root::protect_name`] was told.
+    pub(super) fn protected_names(&self) -> &[OsString] {
+        &self.protected_names
     }
 
     /// Opens the directory at `path` to look into it.

@@ -117,7 +117,7 @@ fn failed(error: &io::Error) -> ToolError {
 }
 
 /// What is in the file's place; refused unless it is a regular file that may be written.
-fn existing(target: &Target, protected: &Protected) -> Result<Option<Metadata>, ToolError> {
+fn existing(target: &Target, protected: &Protected<'_>) -> Result<Option<Metadata>, ToolError> {
     let metadata = match target.dir.symlink_metadata(&target.name) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -163,7 +163,7 @@ fn overwrite(
     Ok(size)
 }
 
-fn append(target: &Target, content: &[u8], protected: &Protected) -> Result<u64, ToolError> {
+fn append(target: &Target, content: &[u8], protected: &Protected<'_>) -> Result<u64, ToolError> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).follow(FollowSymlinks::No).nonblock(true);
     let mut file =

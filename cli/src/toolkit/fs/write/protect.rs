@@ -12,15 +12,17 @@ use crate::toolkit::fs::root::Root;
 type Identity = Option<(u64, u64)>;
 
 /// The protected paths of a root as they are at this moment. Compared by what they are, not by how they are spelled.
-pub(super) struct Protected {
+pub(super) struct Protected<'r> {
+    /// Names in any directory.
+    everywhere: &'r [OsString],
     things: Vec<Identity>,
     /// A name in a directory, whether there is such a file or not.
     names: Vec<(Identity, OsString)>,
 }
 
-impl Protected {
-    pub(super) fn of(root: &Root) -> Self {
-        let mut protected = Self { things: Vec::new(), names: Vec::new() };
+impl<'r> Protected<'r> {
+    pub(super) fn of(root: &'r Root) -> Self {
+        let mut protected = Self { everywhere: root.protected_names(), things: Vec::new(), names: Vec::new() };
         for path in root.protected() {
             if let Some(thing) = identity_at(path) {
                 protected.things.push(thing);
@@ -43,6 +45,7 @@ impl Protected {
 
     /// Refuses a directory in or below which nothing may be written, and `name` in it if that is protected.
     pub(super) fn admits_name(&self, dir: &Dir, name: &OsStr) -> Result<(), ToolError> {
+        self.admits_anywhere(name)?;
         let dir = dir.dir_metadata().map_err(|error| ToolError::refused_io("path", &error))?;
         self.admits(&dir)?;
         // Some file systems take capital and small letters for the same.
@@ -50,6 +53,11 @@ impl Protected {
             self.names.iter().filter(|(_, protected)| protected.eq_ignore_ascii_case(name)).map(|(parent, _)| *parent);
         let parents: Vec<Identity> = same_name.collect();
         if self.matches(&parents, identity(&dir)) { refused() } else { Ok(()) }
+    }
+
+    /// Refuses `name` if it is protected in any directory.
+    pub(super) fn admits_anywhere(&self, name: &OsStr) -> Result<(), ToolError> {
+        if self.everywhere.iter().any(|protected| protected.eq_ignore_ascii_case(name)) { refused() } else { Ok(()) }
     }
 
     /// Fails closed: what cannot be told apart is the same.

@@ -1,6 +1,6 @@
 //! Where a file is written, and the draft that is put in its place.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,9 +33,13 @@ impl Target {
         parent: &str,
         name: &str,
         create_dirs: bool,
-        protected: &Protected,
+        protected: &Protected<'_>,
     ) -> Result<Self, ToolError> {
         let refused = |error: &io::Error| ToolError::refused_io("path", error);
+        // Before a directory is made: a refusal leaves nothing behind.
+        for step in Path::new(parent).iter().chain([OsStr::new(name)]) {
+            protected.admits_anywhere(step)?;
+        }
         let (present, missing) =
             split_missing(root.dir(), Path::new(parent), create_dirs).map_err(|error| refused(&error))?;
         let mut dir = root.dir().try_clone().map_err(|error| refused(&error))?;
