@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use callgate_core::args::Args;
+use callgate_core::clamp::{Bound, Clamp};
 use callgate_core::json::{KeySlot, Limits};
 use callgate_core::redact::{Redaction, Secrets};
 use callgate_core::tool::FieldRule;
@@ -74,6 +75,9 @@ fn l2_names_beside_their_values() {
             &[],
             r#"{"argv":["login","--password","*","--user","bob"]}"#,
         ),
+        (r#"{"argv":[{"a":1},"--password","x","y"]}"#, &[], r#"{"argv":[{"a":1},"--password","*","y"]}"#),
+        (r#"{"a":[{"value":"x"},{"name":"DB_PASSWORD"}]}"#, &[], r#"{"a":[{"value":"x"},{"name":"DB_PASSWORD"}]}"#),
+        (r#"{"value":["x"],"name":"DB_PASSWORD"}"#, &[], r#"{"value":"*","name":"DB_PASSWORD"}"#),
         (r#"{"argv":["--token",["x"],"y"]}"#, &[], r#"{"argv":["--token","*","y"]}"#),
         (
             r#"{"fields":["password","email"],"name":"password"}"#,
@@ -109,8 +113,14 @@ fn d5_j9_output_is_safe_text() {
 
 #[test]
 fn l2_a_calls_own_secrets_in_texts_about_it() {
-    let json = r#"{"password":"hun\"ter\u00e9 2","db":{"credentials":[{"user":"alice77","pin_code":48213}]},"note":"mine","tag":"abc"}"#;
-    let fields = [FieldRule::secret("/note"), FieldRule::secret("/tag")];
+    let json = r#"{"password":"hun\"ter\u00e9 2","db":{"credentials":[{"user":"alice77","pin_code":48213}]},"note":"mine","tag":"abc","code":"50%25 off","max":5}"#;
+    let clamp = Clamp { min: None, max: Some(Bound::Integer(9)), max_length: None };
+    let fields = [
+        FieldRule::clamp("/max", clamp),
+        FieldRule::secret("/note"),
+        FieldRule::secret("/tag"),
+        FieldRule::secret("/code"),
+    ];
     with_args(json, |args| {
         let secrets = Secrets::of(args, &fields);
         for (text, expected) in [
@@ -120,6 +130,8 @@ fn l2_a_calls_own_secrets_in_texts_about_it() {
             (r#"{"with":"hun\"ter\u00E9 2"}"#, r#"{"with":"*"}"#),
             (r#"{\"with\":\"hun\\\"ter\\u00e9 2\"}"#, r#"{\"with\":\"*\"}"#),
             ("Some(\"hun\\\"ter\\u{e9} 2\")", "Some(\"*\")"),
+            ("50%25 off", "*"),
+            ("GET /?q=50%2525%20off&n=1", "GET /?q=*&n=1"),
             ("GET /?q=hun%22ter%C3%A9%202&n=1", "GET /?q=*&n=1"),
             ("GET /?q=hun%22ter%c3%a9+2&n=1", "GET /?q=*&n=1"),
             ("GET /?q=hun%2522ter%25C3%25A9%25202&n=1", "GET /?q=*&n=1"),
@@ -142,4 +154,59 @@ fn l2_the_coarse_way_replaces_strings_as_a_whole() {
     let output = with_args(json, |args| Redaction::COARSE.args(args, &[FieldRule::secret("/n")]).to_string());
     let expected = r#"{"authorization":"*","note":"plain","url":"*","password":"*","cmd":"*","n":"*"}"#;
     assert_eq!(output, expected.replace('*', "***REDACTED***"));
+}
+
+/// F5: with more secrets than can be kept in mind, whole texts are replaced; with more rules than can be followed, all is.
+#[test]
+fn f5_bounds_replace_more_and_never_less() {
+    let many = |count: usize| {
+        let secrets: Vec<String> = (0..count).map(|nth| format!("\"hunter{nth}\"")).collect();
+        format!("{{\"passwords\":[{}],\"note\":\"plain\",\"n\":5}}", secrets.join(","))
+    };
+    assert_eq!(redacted(&many(32), &[]), r#"{"passwords":"***REDACTED***","note":"plain","n":5}"#);
+    let all = r#"{"*":"*","*":"*","*":"*"}"#.replace('*', "***REDACTED***");
+    assert_eq!(redacted(&many(33), &[]), all);
+    with_args(&many(33), |args| {
+        for redaction in [Redaction::DEFAULT, Redaction::COARSE] {
+            assert_eq!(redaction.text("plain", Secrets::of(args, &[])).to_string(), "***REDACTED***");
+        }
+    });
+    let paths: Vec<String> = (0..65).map(|nth| format!("/f{nth}")).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    assert_eq!(redacted(r#"{"note":"plain"}"#, &paths[..64]), r#"{"note":"plain"}"#);
+    assert_eq!(redacted(r#"{"note":"plain"}"#, &paths), r#""***REDACTED***""#);
+}
+
+/// F5: a text in which a known secret begins before the cut shows no part of it.
+#[test]
+fn f5_no_cut_shows_a_part_of_a_known_secret() {
+    let json = r#"{"password":"QQQQ1QQQQ"}"#;
+    with_args(json, |args| {
+        for text in ["ab QQQQ1QQQQ cd", "QQQQ1QQQQ1QQQQ", "ab \\u0051QQQ1QQQQ", "\u{e9}%51QQQ1QQQQ"] {
+            for limit in 0..=text.len() as u32 {
+                for redaction in [Redaction::DEFAULT, Redaction::COARSE] {
+                    let output = redaction.with_text_limit(limit).text(text, Secrets::of(args, &[])).to_string();
+                    assert!(!output.contains('Q'), "{output} from {text} cut at {limit}");
+                }
+            }
+        }
+    });
+}
+
+/// D2: a string with escapes is cut where it would be without, and the cut is told.
+#[test]
+fn d2_a_long_string_is_cut_visibly() {
+    for (text, expected) in [
+        ("0123\n56789", "0123\n567[cut: 10 bytes in all]"),
+        ("0123456789", "01234567[cut: 10 bytes in all]"),
+        ("01234567", "01234567"),
+        ("\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}", "\u{e9}\u{e9}\u{e9}\u{e9}[cut: 10 bytes in all]"),
+        ("0\u{e9}\u{e9}\u{e9}\u{e9}", "0\u{e9}\u{e9}\u{e9}[cut: 9 bytes in all]"),
+        ("\n\u{e9}\u{e9}\u{e9}\u{e9}", "\n\u{e9}\u{e9}\u{e9}[cut: 9 bytes in all]"),
+    ] {
+        let json = serde_json::json!({ "a": text }).to_string();
+        let output = with_args(&json, |args| Redaction::DEFAULT.with_text_limit(8).args(args, &[]).to_string());
+        assert_eq!(output, serde_json::json!({ "a": expected }).to_string());
+        assert_eq!(Redaction::DEFAULT.with_text_limit(8).text(text, Secrets::NONE).to_string(), expected);
+    }
 }

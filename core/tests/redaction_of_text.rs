@@ -86,6 +86,14 @@ fn l2_names_with_values() {
         ),
         ("<add key=\"ApiKey\" value=\"a b\"/>", "<add key=\"ApiKey\" value=\"*\"/>"),
         ("args: [\"mysql\", \"--password\", \"a b\", \"-v\"]", "args: [\"mysql\", \"--password\", \"*\", \"-v\"]"),
+        ("password=a%22b c", "password=* c"),
+        ("password=\"a%22b c\" d", "password=\"*\" d"),
+        (r#"{\"token\":\"abc"} rest"#, r#"{\"token\":\"*"} rest"#),
+        ("'password=abc'x y", "'password=*'x y"),
+        ("password=\"\"\"c \"d\" e\"\"\" g", "password=\"\"\"*\"\"\" g"),
+        ("password: a#b {c}", "password: * {c}"),
+        ("max, token: abc", "max, token: *"),
+        ("password=\"my token: \" and more", "password=\"*\" and more"),
         ("username/password: bob/hunter2", "username/password: *"),
         ("password=", "password="),
         ("password: \"\" max", "password: \"\" max"),
@@ -102,6 +110,7 @@ fn l2_headers_and_phrases_reach_to_the_end_of_the_line() {
         ("Authorization: Bearer abc\nHost: x", "Authorization: *\nHost: x"),
         ("authorization: Digest username=\"x\", response=\"y\"\r\nHost: x", "authorization: *\r\nHost: x"),
         ("curl -H 'Authorization: Basic dXNlcjpwYXNz' https://x", "curl -H 'Authorization: *' https://x"),
+        ("Authorization: a\\nb c", "Authorization: *"),
         ("curl -H \"X-Api-Key: a b\" https://x", "curl -H \"X-Api-Key: *\" https://x"),
         ("Cookie: a=b; c=d", "Cookie: *"),
         ("passphrase: correct horse battery staple", "passphrase: *"),
@@ -139,6 +148,7 @@ fn l2_urls() {
         ),
         ("https://h/?token=abc%20def", "https://h/?token=*"),
         ("//user:pass@host/x", "//*@host/x"),
+        ("https://user:1%2Fb@host/x", "https://*@host/x"),
     ]);
 }
 
@@ -155,6 +165,8 @@ fn l2_shapes_of_secrets() {
         ("github_pat_11ABCDEFG0123456789_abcdefgh", "*"),
         ("glpat-abcdefghij0123456789", "*"),
         ("xoxb-123456789012-abcdef", "*"),
+        ("sk-abc12345 x", "* x"),
+        ("AKIAIOSFODNN7EXAMPLE-tail_x y", "* y"),
         ("AKIAIOSFODNN7EXAMPLE and", "* and"),
         ("AIzaSyA-0123456789abcdefghijklmnopqrstuv x", "* x"),
         (&format!("jwt {jwt}, x"), "jwt *, x"),
@@ -180,7 +192,9 @@ fn harmless_texts_stay_as_they_are() {
         "the password is required; token expired",
         "https://example.com:8080/path/@user?x=1&y=2#z",
         "see https://example.com/a:b@c and mail bob@example.com",
-        "http://[::1]:8080/x@y",
+        "http://[fe80::a]:8080/x@y",
+        "see //foo@bar",
+        "xoxoxoxoxoxoxoxo",
         "task-force sk-learn risk-assessment-2024",
         "Bearer token is missing; Basic usage; bearer authentication",
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
@@ -220,6 +234,7 @@ fn l2_the_coarse_way_keeps_plain_texts_only() {
     for text in [
         "password=x",
         "the password is wrong",
+        "send auth",
         "API key x",
         "got Bearer x",
         "private\nkey",
@@ -246,6 +261,7 @@ fn f5_bounds() {
         "\u{5bc6}\u{7801}\u{ff0c}\u{1f600} r\u{e9}sum\u{e9} ",
         "fn main() { let x = vec![\"a\", 'b', `c`]; assert!(x[0] == y && z <= 5); } // a/b\n",
         "x",
+        "a://b:c/",
     ] {
         let text = line.repeat(8192 / line.len());
         assert_eq!(redacted(&text), text);
@@ -256,4 +272,41 @@ fn f5_bounds() {
     let pairs = |count: usize| "pwd=x\n".repeat(count);
     assert_eq!(redacted(&pairs(32)), "pwd=***REDACTED***\n".repeat(32));
     assert_eq!(redacted(&pairs(33)), "***REDACTED***");
+    let keys = "-----BEGIN PRIVATE KEY-----\n".repeat(200);
+    assert_eq!(redacted(&format!("keep {keys}")), "keep ***REDACTED***");
+    // A text that was built to be expensive is not given up half-way.
+    let dear = "token=".repeat(1000);
+    assert_eq!(redacted(&format!("keep {dear}\npassword=x")), "***REDACTED***");
+}
+
+/// F5: wherever a text is cut, no part of a secret is left before the cut, though its end can't be seen.
+#[test]
+fn f5_no_cut_shows_a_part_of_a_secret() {
+    for text in [
+        "x password=QQQQQ x",
+        "x \"X-Api-Key: QQ QQ QQ\" x",
+        "x invalid token \"QQ QQ\" x",
+        "x https://user:QQQQ@h/ x",
+        "x https://QQQQ@h/ x",
+        "x https://h/?token=QQQQ&a=1 x",
+        "x ghp_QQQQQQQQQQQQQQQQQQQQ x",
+        "x sk-QQQQQQQQQQQQQQQQQQQQ x",
+        "x AKIAQQQQQQQQQQQQQQQQ x",
+        "x eyJQQQQQQ.QQQQQQ.QQQQ x",
+        "x Bearer QQQQ x",
+        "x Basic QQQQQQQQ x",
+        "x -----BEGIN PRIVATE KEY-----\nQQQQ\n-----END PRIVATE KEY-----",
+        "{\"token\": [\"QQ\", {\"a\": \"QQ\"}], \"max\": 5}",
+        "x passphrase: QQ QQ",
+        "<password>QQ QQ</password>",
+        "{\"name\":\"API_KEY\",\"value\":\"QQ QQ\"}",
+        "\u{e9}\u{e9} token: \u{5bc6}QQ\u{e9}Q",
+    ] {
+        for limit in 0..=text.len() {
+            for redaction in [Redaction::DEFAULT, Redaction::COARSE] {
+                let output = redaction.with_text_limit(limit as u32).text(text, Secrets::NONE).to_string();
+                assert!(!output.contains('Q'), "{output} from {text} cut at {limit}");
+            }
+        }
+    }
 }

@@ -6,13 +6,13 @@ use super::names::Words;
 use super::spans::Spans;
 use super::text::Search;
 
-/// The fewest characters of a word with letters and digits in it that is taken for a token.
+/// The fewest characters of a word that is taken for a token when it holds a digit or a later capital.
 const TOKEN: u32 = 16;
 
 /// Nothing to be replaced in `text`, or `None`: it may hold a secret. It may when
 /// - one of the call's own secrets stands in it, as it is;
-/// - a word, or two in a row, would be a sensitive name, or `//` is followed by `@` in one word;
-/// - a word of 16 or more characters has letters and digits;
+/// - a word, or two in a row, would be a sensitive name, or is `Basic`; or `//` is followed by `@` in one word;
+/// - a word of 16 or more characters holds a digit, or a capital that is not its first character;
 /// - something in it is encoded (`%41`, `\u0041`, `\x41`), so that words can't be told, or the text is cut within a word.
 pub(super) fn find(search: Search<'_>, redaction: &Redaction<'_>) -> Option<Spans> {
     let Search { text, visible, cut, key, known } = search;
@@ -57,13 +57,13 @@ struct Reader {
     /// The same, with the word before it.
     both: Words,
     length: u32,
-    letters: bool,
-    digits: bool,
+    /// It holds a digit, or a capital that is not its first character.
+    odd: bool,
 }
 
 impl Reader {
     const fn new() -> Self {
-        Self { word: Words::new(), both: Words::new(), length: 0, letters: false, digits: false }
+        Self { word: Words::new(), both: Words::new(), length: 0, odd: false }
     }
 
     /// Takes the next character, or the end of the text. Whether all is harmless so far, by the names in force if any.
@@ -71,21 +71,20 @@ impl Reader {
         if let Some(c) = c.filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') || !c.is_ascii()) {
             self.word.push(c);
             self.both.push(c);
+            self.odd |= c.is_ascii_digit() || self.length > 0 && c.is_ascii_uppercase();
             self.length = self.length.saturating_add(1);
-            self.letters |= c.is_ascii_alphabetic();
-            self.digits |= c.is_ascii_digit();
             return true;
         }
         if self.length == 0 {
             return true;
         }
-        let name = redaction.is_some_and(|redaction| self.both.are_sensitive(redaction.names));
-        let token = self.length >= TOKEN && self.letters && self.digits;
+        let name =
+            redaction.is_some_and(|redaction| self.both.are_sensitive(redaction.names) || self.both.hold("basic"));
+        let token = self.length >= TOKEN && self.odd;
         self.both = core::mem::replace(&mut self.word, Words::new());
         self.both.push(' ');
         self.length = 0;
-        self.letters = false;
-        self.digits = false;
+        self.odd = false;
         !name && !token
     }
 }

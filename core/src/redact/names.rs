@@ -187,8 +187,12 @@ impl Words {
     }
 
     pub(super) fn are_sensitive(&self, extra: &[&str]) -> bool {
-        self.overflow
-            || (0..self.len).any(|at| self.pattern_begins(at) || extra.iter().any(|name| self.name_begins(at, name)))
+        self.overflow || (0..self.len).any(|at| self.pattern_begins(at)) || extra.iter().any(|name| self.hold(name))
+    }
+
+    /// Whether another name stands among the words, as complete words.
+    pub(super) fn hold(&self, name: &str) -> bool {
+        (0..self.len).any(|at| self.name_begins(at, name))
     }
 
     /// Whether the name carries a signature that grants access, as in the query of a signed URL. Only there: elsewhere a
@@ -371,7 +375,7 @@ mod tests {
         secret_id, access_token, accessToken, ACCESS_TOKEN, accesstoken, refreshToken, id_token, confirm_token, \
         xAuthToken, x-auth-token, csrf_token, bot-token, token2, tokens, api_tokens, accessTokens, device token, \
         TOKEN_VALUE, token_id, personalAccessToken, next_token, oauth2_token, cached_token, apikey, apiKeys, \
-        APIKey, APIKEY, API_KEY, x-api-key, X-Api-Key, api key, api.key, my_api_key_2, openaiApiKey, APIKEYs, \
+        APIKey, APIKEY, API_KEY, x-api-key, X-Api-Key, api key, api.key, my_api_key_2, openaiApiKey, APIKEYs, HTTPAuth, RSAOtp, \
         access_key, accessKey, aws_secret_access_key, AWS_ACCESS_KEY_ID, secretKey, secret-key, private_key, \
         privateKey, PRIVATE KEY, signing_key, encryptionKey, session_key, sessionKeys, master_key, ssh_key, \
         consumer_key, subscription-key, Ocp-Apim-Subscription-Key, x-functions-key, appKey, AccountKey, \

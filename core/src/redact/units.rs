@@ -25,7 +25,7 @@ impl Unit {
     /// name in two.
     pub(super) fn is_name(self) -> bool {
         match self.c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' | '.' | '$' => true,
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' | '.' => true,
             '\0'..='\u{7f}' | '\u{ff1a}' | '\u{ff1d}' => false,
             _ => !self.is_space() && !self.is_quote(),
         }
@@ -241,11 +241,6 @@ impl<'t> Cursor<'t> {
         }
         let c = self.chars.next()?;
         let end = u32::try_from(c.len_utf8()).ok().and_then(|len| self.behind.checked_add(len))?;
-        // Visible is what is visible to its last byte.
-        if end > self.bounds.limit {
-            self.behind = self.bounds.limit;
-            return None;
-        }
         self.bounds.work.set(left);
         self.behind = end;
         Some(c)

@@ -145,7 +145,7 @@ impl<'r, 'e, I: Iterator<Item = (u32, Event<'e>)> + Clone> Walk<'r, I> {
             match event {
                 Event::StartArray | Event::StartObject => depth = depth.saturating_add(1),
                 Event::EndArray | Event::EndObject => depth = depth.saturating_sub(1),
-                Event::Key(key) if depth == 0 => names = self.member(key) == Member::Name,
+                Event::Key(key) => names = self.member(key) == Member::Name,
                 Event::String(text) if depth == 0 && names && self.sensitive(text) => return true,
                 _ => {}
             }
