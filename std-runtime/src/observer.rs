@@ -20,6 +20,7 @@ use callgate_core::policy::Subject;
 use callgate_core::redact::Redaction;
 use callgate_core::time::Now;
 
+use crate::audit::shown::{ArgsOf, DetailOf};
 use crate::contain::contain;
 
 /// What an event is about.
@@ -281,24 +282,6 @@ impl Observers {
 impl fmt::Debug for Observers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.subscriptions.iter().map(|one| (&one.pattern, one.priority))).finish()
-    }
-}
-
-/// The arguments of a record, redacted.
-struct ArgsOf<'r>(&'r Record<'r>);
-
-impl fmt::Display for ArgsOf<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.redacted_args().map_or(Ok(()), |args| write!(f, "{args}"))
-    }
-}
-
-/// The reason of a record, redacted.
-struct DetailOf<'r>(&'r Record<'r>);
-
-impl fmt::Display for DetailOf<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.redacted_detail().map_or(Ok(()), |detail| write!(f, "{detail}"))
     }
 }
 

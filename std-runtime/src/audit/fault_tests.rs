@@ -121,6 +121,30 @@ fn j1_a_record_that_others_built_on_is_not_doubled() {
     assert!(verify_file(&path, None).expect("readable").is_intact());
 }
 
+/// J2: an intent that did not get to the disk is not acknowledged, whatever else is durable or not.
+#[test]
+fn j2_an_intent_waits_for_the_disk() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (durability, waits) in [(Durability::All, true), (Durability::Intents, false)] {
+        let mut options = JsonlOptions::new();
+        options.durability = durability;
+        let log = JsonlAudit::open_with(directory.path().join(format!("{durability:?}")), options).expect("new");
+        let faults = log.faults();
+        *faults.mode.lock().expect("no panic") = Some(Mode::Before);
+        let told = Told::default();
+        for (call, mutating) in [("changes", true), ("reads", false)] {
+            faults.count.store(0, Ordering::Relaxed);
+            // The first operation of a record appends it, the second waits for the disk.
+            faults.fails.store(2, Ordering::Relaxed);
+            let _ = drive(Case { end: "done", mutating }, call, &Watch { log: &log, told: &told });
+        }
+        let told = told.0.borrow();
+        let written = |call: &str, kind| told.get(&(call.to_owned(), kind)).copied();
+        assert_eq!(written("changes", "intent"), Some(false), "{durability:?}");
+        assert_eq!(written("reads", "terminal"), Some(!waits), "{durability:?}");
+    }
+}
+
 /// The spool is bounded; what goes beyond is counted, and every call still ends with its outcome.
 #[test]
 fn x6_a_disk_that_stays_broken_costs_bounded_memory() {

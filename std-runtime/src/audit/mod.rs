@@ -9,6 +9,7 @@ mod fault_tests;
 mod jsonl;
 mod line;
 mod memory;
+pub(crate) mod shown;
 mod spool;
 mod tail;
 mod tracing;

@@ -6,6 +6,8 @@ use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::code::{Code, Effect};
 use callgate_core::json::write::escape;
 
+use super::shown::{ArgsOf, DetailOf};
+
 /// Emits each record as one event of the target `callgate::audit` with a field for each part that is there.
 ///
 /// | level | records |
@@ -32,7 +34,8 @@ impl TracingAudit {
 macro_rules! emit {
     ($level:ident, $record:expr) => {{
         let record: &Record<'_> = $record;
-        let (args, detail) = (ArgsOf(record), DetailOf(record));
+        // The arguments are JSON of the gate's own writer: escaped already.
+        let (args, detail) = (ArgsOf(record), Escaped(DetailOf(record)));
         ::tracing::$level!(
             target: "callgate::audit",
             kind = record.kind.as_str(),
@@ -92,28 +95,12 @@ fn level(record: &Record<'_>) -> Level {
     }
 }
 
-struct ArgsOf<'r>(&'r Record<'r>);
+/// A text that somebody else worded, on one line and without anything that acts on a terminal.
+struct Escaped<D>(D);
 
-impl fmt::Display for ArgsOf<'_> {
+impl<D: fmt::Display> fmt::Display for Escaped<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // JSON of the gate's own writer: escaped already.
-        self.0.redacted_args().map_or(Ok(()), |args| write!(f, "{args}"))
-    }
-}
-
-struct DetailOf<'r>(&'r Record<'r>);
-
-impl fmt::Display for DetailOf<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.redacted_detail().map_or(Ok(()), |detail| fmt::write(&mut Escaping(f), format_args!("{detail}")))
-    }
-}
-
-struct Escaped<'a>(&'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        escape(self.0, f)
+        fmt::write(&mut Escaping(f), format_args!("{}", self.0))
     }
 }
 

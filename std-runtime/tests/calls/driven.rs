@@ -51,6 +51,9 @@ pub(crate) const CASES: &[Case] = &{
         case("answer_invalid"),
         Case { end: "audit_unavailable", mutating: true },
         case("cancelled"),
+        // After its tool has started.
+        Case { end: "cancelled", mutating: true },
+        case("no_room"),
         case("done"),
         Case { end: "done", mutating: true },
         Case { end: "failed", mutating: true },
@@ -121,7 +124,7 @@ pub(crate) fn drive_with(
 ) -> Result<(), AuditFault> {
     let mut spec = ToolSpec::new("fs.write", "Writes a file");
     spec.mutating = case.mutating;
-    if matches!(case.end, "asked" | "no_approver") {
+    if matches!(case.end, "asked" | "no_approver" | "no_room") {
         spec.confirm = ConfirmBy::Caller;
     }
     let tool = TestTool { spec, end: case.end };
@@ -137,14 +140,19 @@ pub(crate) fn drive_with(
         caller.principal = None;
     }
     let token = (case.end == "refused").then_some("no token");
-    let arguments = if case.end == "malformed" { "{\"a\":" } else { arguments };
+    let arguments = match case.end {
+        "malformed" => "{\"a\":",
+        // With three keys there is room to read it and none to digest it.
+        "no_room" => r#"{"a":{"b":{"c":1}},"d":[{"e":1},{"f":2}]}"#,
+        _ => arguments,
+    };
     let name = match case.end {
         "not_found" => "no such tool\n\u{1b}[2K",
         _ => "fs.write",
     };
     let request = Request { tool: name, arguments: arguments.as_bytes(), token };
     let key = DigestKey::new([7; 32]);
-    let mut keys = vec![KeySlot::default(); 64];
+    let mut keys = vec![KeySlot::default(); if case.end == "no_room" { 3 } else { 64 }];
     let envelope = Envelope::new(caller, request, Settings::new(&key), &mut keys);
     let (Ok(ended) | Err(ended)) = stages(case, &tool, envelope, audit, ears);
     let closed: Closed<_, _> = ended.close(now(5));
@@ -213,7 +221,7 @@ fn stages<'a, 't>(
             }));
         }
     };
-    if case.end == "cancelled" {
+    if case.end == "cancelled" && !case.mutating {
         return Err(call.cancel());
     }
     if let Some(subject) = ears.subject {
@@ -234,6 +242,7 @@ fn stages<'a, 't>(
             "failed" => Ran::Failed(Failure),
             "panicked" => Ran::Panicked("panicked at password=CANARY-7f3a"),
             "timed_out" => Ran::TimedOut,
+            "cancelled" => Ran::Cancelled,
             _ => Ran::Done("all is well"),
         }
         .after(1_000)

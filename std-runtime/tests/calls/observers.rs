@@ -40,6 +40,7 @@ fn every_end_has_its_event() {
             Observers::new().on("tool.*", note(&heard, |event| event.name().to_owned())).expect("a pattern");
         tell(*case, &observers);
         let expected: &[_] = match case.end {
+            "cancelled" if case.mutating => &["tool.executing", "tool.failed"],
             "done" => &["tool.executing", "tool.executed"],
             "answered" => &["tool.executed"],
             "failed" | "panicked" | "timed_out" | "output_invalid" => &["tool.executing", "tool.failed"],
