@@ -1,0 +1,76 @@
+//! A program with a gate in it: two tools, a caller with few rights, a confirmation, and the records of it all.
+//!
+//! `cargo run -p callgate-std --example embed`
+
+use std::error::Error;
+use std::sync::Arc;
+
+use callgate_core::context::{CallContext, Scopes};
+use callgate_core::request::Request;
+use callgate_core::tool::ConfirmBy;
+use callgate_std::audit::MemoryAudit;
+use callgate_std::failure::Failure;
+use callgate_std::gate::Gate;
+use callgate_std::output::Reply;
+use callgate_std::registry::Registry;
+use callgate_std::tool::Tool;
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct Payment {
+    to: String,
+    cents: u64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let balance = Tool::builder("account.balance")
+        .description("Tells the balance, in cents")
+        .json_schema(json!({"type": "object", "additionalProperties": false}))
+        .read_only()
+        .handler(|_call| Ok(Reply::new(120_000)));
+    let pay = Tool::builder("account.pay")
+        .description("Pays somebody")
+        .json_schema(json!({
+            "type": "object",
+            "properties": {
+                "to": {"type": "string", "minLength": 1},
+                "cents": {"type": "integer", "minimum": 1}
+            },
+            "required": ["to", "cents"],
+            "additionalProperties": false
+        }))
+        .clamp("/cents", ..=10_000) // never more than 100.00 in one call, whatever was asked for
+        .scopes(["payments"])
+        .mutating()
+        .confirm(ConfirmBy::Caller)
+        .typed(|_call, payment: Payment| {
+            if payment.to == "nobody" {
+                return Err(Failure::not_found("no such account").public().without_effect());
+            }
+            Ok(Reply::new(json!({"paid": payment.cents, "to": payment.to})))
+        });
+
+    let log = Arc::new(MemoryAudit::new());
+    let gate = Gate::builder(Registry::builder().add(balance).add(pay).build()?).audit(log.clone()).build()?;
+
+    let reader = CallContext::web("r-1", Some("user:42"), Scopes::new("read"));
+    let payer = CallContext::web("r-2", Some("user:42"), Scopes::new("read payments"));
+    let call = |caller: &CallContext<'_>, tool: &str, arguments: &str, token: Option<&str>| {
+        let outcome = gate.call(caller, Request { tool, arguments: arguments.as_bytes(), token });
+        let text = outcome.to_json();
+        text.inspect(|text| println!("{text}\n"))
+    };
+
+    call(&reader, "account.balance", "{}", None)?;
+    call(&reader, "account.pay", r#"{"to":"alice","cents":500}"#, None)?; // FORBIDDEN: the scope is missing
+    let asked = call(&payer, "account.pay", r#"{"to":"alice","cents":99900}"#, None)?; // asks, for 10000
+    let asked: serde_json::Value = serde_json::from_str(&asked)?;
+    let token = asked.pointer("/data/confirm_token").and_then(|token| token.as_str()).ok_or("no token")?;
+    call(&payer, "account.pay", "{}", Some(token))?; // pays 10000, once
+    call(&payer, "account.pay", "{}", Some(token))?; // CONFIRMATION_INVALID
+
+    println!("{} records, and the last one is:", log.lines().len());
+    println!("{}", log.lines().last().map_or("", String::as_str));
+    Ok(())
+}
