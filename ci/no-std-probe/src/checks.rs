@@ -51,6 +51,8 @@ checks! {
     Texts = 43,
     Numbers = 44,
     Consent = 45,
+    Faults = 46,
+    Values = 47,
 }
 
 pub(crate) fn all() -> Checked {

@@ -4,11 +4,17 @@
 use core::fmt::Write as _;
 
 use callgate_core::args::Args;
+use callgate_core::clamp::Clamp;
+use callgate_core::code::Code;
+use callgate_core::confirm::{Binding, By, Ticket, Verdict, caller_digest, principal_digest};
 use callgate_core::context::{CallContext, Scopes};
 use callgate_core::digest::{Digest, DigestBuilder, DigestKey};
+use callgate_core::entropy::{Entropy, EntropyError};
+use callgate_core::fields;
 use callgate_core::inspect::{Inspection, Wiring};
 use callgate_core::json::{KeySlot, Limits, Number, key_capacity};
 use callgate_core::limit::{LimitExceeded, LimitKey, Quota};
+use callgate_core::name::{check_scope, check_tool_name};
 use callgate_core::nearest::nearest;
 use callgate_core::policy::{
     ArgTest, ChannelPolicy, ChannelTable, ConsentGrant, GrantedArgs, PolicyGate, RuleDef, RuleSet, Subject,
@@ -16,7 +22,7 @@ use callgate_core::policy::{
 use callgate_core::redact::{Redaction, Secrets};
 use callgate_core::schema::{Literal, Property, Schema};
 use callgate_core::time::Timestamp;
-use callgate_core::tool::Tool;
+use callgate_core::tool::{FieldRule, Tool};
 use serde::Deserialize;
 
 use crate::buffer::Buffer;
@@ -29,7 +35,9 @@ pub(crate) fn all() -> Checked {
     plans()?;
     texts()?;
     numbers()?;
-    rules()
+    rules()?;
+    faults()?;
+    values()
 }
 
 fn ensure(holds: bool, check: Check) -> Checked {
@@ -217,4 +225,76 @@ fn rules() -> Checked {
     };
     ensure(denied && out.has("rule #7"), Check::Rules)?;
     write!(out, "{} {}", gate.digest(), RULES.digest()).map_err(|_| Check::Rules)
+}
+
+/// The texts of what can be wrong with a registration, and an approver's part.
+fn faults() -> Checked {
+    let mut out = Buffer::<2_048>::new();
+    let mut say = |fault: &dyn core::fmt::Display| writeln!(out, "{fault}").map_err(|_| Check::Faults);
+    for name in unknown(["", "a b", "ä"]) {
+        say(&check_tool_name(name).err().ok_or(Check::Faults)?)?;
+        say(&check_scope(name).err().ok_or(Check::Faults)?)?;
+    }
+    let fields = unknown([FieldRule::clamp("/a/*/b", Clamp::range(1, 0)), FieldRule::secret("no slash")]);
+    for rule in &fields {
+        say(&fields::check(core::slice::from_ref(rule)).err().ok_or(Check::Faults)?.1)?;
+    }
+    let rules = unknown([RuleDef::allow(1).for_tools("a*b"), RuleDef::deny(1)]);
+    say(&RuleSet::new(&rules).check().err().ok_or(Check::Faults)?)?;
+    let channels = unknown([ChannelPolicy::new("a"), ChannelPolicy::new("a")]);
+    say(&ChannelTable::new(&channels).check().err().ok_or(Check::Faults)?)?;
+    say(&unknown("x").parse::<Digest>().err().ok_or(Check::Faults)?)?;
+    for code in Code::ALL {
+        ensure(Code::parse(unknown(code.as_str())) == Some(*code), Check::Faults)?;
+    }
+
+    let (asker, approver) = unknown((CallContext::cli("r"), CallContext::tui("s").with_principal("boss")));
+    let digest = Digest::of_bytes(unknown(b"x"));
+    let (caller, principal) = (caller_digest(&asker), principal_digest(&asker));
+    let binding = Binding { tool: digest, arguments: digest, caller, principal };
+    let now = Timestamp::from_unix_millis(unknown(1_000));
+    let mut ticket = Ticket::issue(binding, By::Approver, now, unknown(1_000));
+    say(&ticket.usable(now).err().ok_or(Check::Faults)?)?;
+    say(&ticket.decide(Verdict::Approve, &asker, "approve", now).err().ok_or(Check::Faults)?)?;
+    ensure(ticket.decide(Verdict::Approve, &approver, "approve", now).is_ok(), Check::Faults)?;
+    ensure(ticket.claim(&binding, now).is_ok() && Dice.token().is_ok(), Check::Faults)?;
+    ensure(out.has("own request"), Check::Faults)
+}
+
+struct Dice;
+
+impl Entropy for Dice {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
+        bytes.fill(unknown(4));
+        Ok(())
+    }
+}
+
+/// Values as a policy of a host's own looks at them.
+fn values() -> Checked {
+    let text = unknown(r#"{"b\u0065d":[1,-2,0.5,"a\u00e9\ud83d\ude00z"],"pw":"4711-4711","deep":{"x":{"y":[{}]}}}"#);
+    let mut keys = [KeySlot::default(); 16];
+    let args = Args::read(text.as_bytes(), &mut keys, &Limits::DEFAULT).map_err(|_| Check::Values)?;
+    let bed = args.get(unknown("bed")).ok_or(Check::Values)?;
+    let mut sum = 0;
+    for item in bed.items() {
+        match (item.as_number(), item.as_text()) {
+            (Some(number), _) => sum += number.as_i64().unwrap_or_default(),
+            (None, Some(text)) => {
+                let cut = text.cut(unknown(2));
+                ensure(cut.char_count() == 2 && cut.byte_count() == 3 && text > cut, Check::Values)?;
+                ensure(text.bytes().count() == 8 && text.eq_str("aé😀z"), Check::Values)?;
+            }
+            (None, None) => return Err(Check::Values),
+        }
+    }
+    ensure(sum == -1 && args.members().count() == 3 && args.events().count() > 9, Check::Values)?;
+
+    let mut out = Buffer::<1_024>::new();
+    let fields = unknown([FieldRule::secret("/pw"), FieldRule::secret("/deep/*/y")]);
+    write!(out, "{}", Redaction::COARSE.args(args, &fields)).map_err(|_| Check::Values)?;
+    Redaction::COARSE
+        .write_text(unknown("it was 4711-4711"), Secrets::of(args, &fields), &mut out)
+        .map_err(|_| Check::Values)?;
+    ensure(!out.has("4711") && out.has("REDACTED"), Check::Values)
 }
