@@ -1,6 +1,7 @@
 //! A program with a gate in it: two tools, a caller with few rights, a confirmation, and the records of it all.
 //!
 //! `cargo run -p callgate-std --example embed`
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use std::error::Error;
 use std::sync::Arc;
