@@ -369,6 +369,13 @@ fn o1_results_fit_the_output_schema() {
         let outcome = call_around(&giving(json!({"id": 1})), "a", "{}", answer);
         assert_eq!((&outcome["meta"]["code"], &outcome["meta"]["effect"]), (&json!("OUTPUT_INVALID"), &json!("none")));
     }
+    // A schema from outside is held to the same.
+    let listing = |data: Value| {
+        let schema = r#"{"type":"array","items":{"type":"integer"},"maxItems":2}"#;
+        let tool = define("a").output_schema(schema).handler(move |_| Ok(Reply::new(data.clone())));
+        call(&registry(tool), "a", "{}")["meta"]["code"].clone()
+    };
+    assert_eq!((listing(json!([1, 2])), listing(json!([1, 2, 3]))), (Value::Null, json!("OUTPUT_INVALID")));
     let huge = Around { interception: Some(Reply::new("x".repeat(2 << 20))), ..Around::default() };
     assert_eq!(call_around(&registry(define("a")), "a", "{}", huge)["meta"]["code"], "OUTPUT_INVALID", "X6");
 }
