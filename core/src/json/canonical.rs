@@ -3,12 +3,12 @@
 use core::fmt;
 
 use super::edit::{self, Edit, Replacement};
-use super::event::number_of;
 use super::keys::{self, KeySlot};
 use super::lex;
 use super::limits::MAX_DEPTH;
 use super::number::Number;
 use super::text::Text;
+use super::token;
 use super::value::Value;
 
 /// One step through a value in canonical order. What a container holds follows it; its count says where it ends.
@@ -100,29 +100,33 @@ impl<'a> Walk<'a, '_> {
     /// Visits the scalar at `at`, or opens the container there.
     fn value(&mut self, at: usize, visit: &mut dyn FnMut(Item<'a>)) -> Result<(), KeysFull> {
         let bytes = self.text.as_bytes();
-        match bytes.get(at) {
+        let (item, end) = match bytes.get(at) {
             Some(b'{') => return self.open_object(at, visit),
             Some(b'[') => {
                 self.open_array(at, visit);
                 return Ok(());
             }
-            _ => {}
-        }
-        let end = lex::checked_value(bytes, at);
-        let replacement = edit::at(self.edits, at);
-        visit(match bytes.get(at) {
             Some(b'"') => {
-                let text = Text::at(self.text, at);
-                Item::String(if let Some(Replacement::Cut { chars }) = replacement { text.cut(chars) } else { text })
+                let (text, end) = Text::at(self.text, at);
+                let cut = match edit::at(self.edits, at) {
+                    Some(Replacement::Cut { chars }) => text.cut(chars),
+                    _ => text,
+                };
+                (Item::String(cut), end)
             }
-            Some(b't') => Item::Bool(true),
-            Some(b'f') => Item::Bool(false),
-            Some(b'n') => Item::Null,
-            _ => Item::Number(match replacement {
-                Some(Replacement::Number(number)) => number,
-                _ => number_of(bytes, at, end),
-            }),
-        });
+            Some(b't') => (Item::Bool(true), at + 4),
+            Some(b'f') => (Item::Bool(false), at + 5),
+            Some(b'n') => (Item::Null, at + 4),
+            _ => {
+                let (number, len) = token::checked(bytes.get(at..).unwrap_or_default());
+                let clamped = match edit::at(self.edits, at) {
+                    Some(Replacement::Number(clamped)) => clamped,
+                    _ => number,
+                };
+                (Item::Number(clamped), at + len)
+            }
+        };
+        visit(item);
         self.went_to(end);
         Ok(())
     }
@@ -154,10 +158,10 @@ impl<'a> Walk<'a, '_> {
         let mut end = self.token(at + 1);
         while bytes.get(end).is_some_and(|byte| *byte != b'}') {
             let slot = self.keys.get_mut(self.used).ok_or(KeysFull)?;
-            *slot = KeySlot { tag: first_bytes(Text::at(self.text, end)), at: end as u32 };
+            let (key, behind) = Text::at(self.text, end);
+            *slot = KeySlot { tag: first_bytes(key), at: end as u32 };
             self.used += 1;
-            let value = self.token(lex::checked_string(bytes, end).end + 1);
-            end = self.token(lex::checked_value(bytes, value));
+            end = self.token(lex::checked_value(bytes, self.token(behind)));
         }
         let text = self.text;
         let slots = self.keys.get_mut(base..self.used).unwrap_or_default();
@@ -188,8 +192,9 @@ impl<'a> Walk<'a, '_> {
                 }
                 frame.next += 1;
                 let at = self.keys.get(next)?.at as usize;
-                visit(Item::Key(Text::at(self.text, at)));
-                return Some(self.token(lex::checked_string(self.text.as_bytes(), at).end + 1));
+                let (key, behind) = Text::at(self.text, at);
+                visit(Item::Key(key));
+                return Some(self.token(behind));
             }
             let Frame { base, end, .. } = *frame;
             self.used = base as usize;
@@ -201,6 +206,9 @@ impl<'a> Walk<'a, '_> {
 
 /// The first four bytes of a key, as a number whose order agrees with the order of the keys.
 fn first_bytes(key: Text<'_>) -> u32 {
+    if let Some(first) = key.as_plain().and_then(|key| key.as_bytes().first_chunk()) {
+        return u32::from_be_bytes(*first);
+    }
     let mut bytes = key.bytes();
     (0..4).fold(0, |sum, _| sum << 8 | u32::from(bytes.next().unwrap_or(0)))
 }

@@ -8,12 +8,13 @@
 //! ECMAScript and Python.)
 
 use super::number::Unfit;
+use super::token::Token;
 
-/// The most significant digits that the shortest notation of an `f64` can have.
-const MAX_DIGITS: u32 = 17;
-/// Up to this number of significant digits, each decimal in the normal range of `f64` is the shortest notation of the
+/// The shortest notation of an `f64` has at most 17 significant digits.
+const MAX_DIGITS: u64 = 10_u64.pow(17) - 1;
+/// Up to 15 significant digits, each decimal in the normal range of `f64` is the shortest notation of the
 /// nearest `f64` (`f64::DIGITS`).
-const SAFE_DIGITS: u32 = 15;
+const SAFE_DIGITS: u64 = 10_u64.pow(15) - 1;
 
 /// Powers of ten that an `f64` holds exactly.
 const EXACT_POWERS: [f64; 23] = [
@@ -25,16 +26,13 @@ const EXACT_POWERS: [f64; 23] = [
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Decimal {
     digits: u64,
-    /// How many digits `digits` has; 0 for the value 0.
-    count: u32,
     exponent: i32,
 }
 
-/// Reads a decimal token without its sign. The token fits the grammar of RFC 8259; `checked`, if it was accepted before.
-pub(super) fn read(negative: bool, token: &[u8], checked: bool) -> Result<f64, Unfit> {
-    let magnitude = Decimal::of_token(token)?.to_f64(checked)?;
-    // Not `-magnitude` for 0: `-0.0` is 0.
-    Ok(if negative && magnitude != 0.0 { -magnitude } else { magnitude })
+/// `digits`, at most 15 of them, with so many of them behind the point.
+pub(super) fn fraction(digits: u64, behind: usize) -> Option<f64> {
+    // As in `to_f64`, and just as well with zeros at the end: both operands are exact.
+    Some(digits as f64 / EXACT_POWERS.get(behind)?)
 }
 
 /// Whether the shortest notations of a finite `f64` and of an `f32` are the same decimal.
@@ -42,61 +40,34 @@ pub(super) fn same_notation(long: f64, short: f32) -> bool {
     let mut buffer = ryu::Buffer::new();
     short.is_finite()
         && (long < 0.0) == (short < 0.0)
-        && Decimal::of_token(buffer.format_finite(short.abs()).as_bytes()) == Decimal::shortest(long.abs())
+        && Decimal::of_notation(buffer.format_finite(short.abs())) == Decimal::shortest(long.abs())
 }
 
 impl Decimal {
-    /// The shortest decimal that names a finite `f64` that is not negative.
-    fn shortest(value: f64) -> Result<Self, Unfit> {
-        Self::of_token(ryu::Buffer::new().format_finite(value).as_bytes())
-    }
-
-    /// The decimal that a token without sign stands for.
-    fn of_token(token: &[u8]) -> Result<Self, Unfit> {
-        let mut digits = 0_u64;
-        // Digits so far without leading zeros, and how many of all stand behind the point.
-        let (mut count, mut behind) = (0_u32, 0_i32);
-        let mut in_fraction = 0;
-        let mut rest = token.iter();
-        for byte in rest.by_ref() {
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                if *byte != b'.' {
-                    break;
-                }
-                in_fraction = 1;
-                continue;
-            }
-            behind += in_fraction;
-            count += u32::from(digit > 0 || count > 0);
-            // 19 digits fit; of those behind, only zeros are fine.
-            if count <= 19 {
-                digits = digits.wrapping_mul(10).wrapping_add(u64::from(digit));
-            } else if digit > 0 {
-                return Err(Unfit::Inexact);
-            }
-        }
+    pub(super) const fn new(mut digits: u64, mut exponent: i32) -> Self {
         if digits == 0 {
-            return Ok(Self { digits: 0, count: 0, exponent: 0 });
+            return Self { digits: 0, exponent: 0 };
         }
-        // All three are at most the length of a text.
-        let mut exponent = count.saturating_sub(19) as i32 - behind;
-        count = count.min(19);
         while digits.is_multiple_of(10) {
             digits /= 10;
-            count -= 1;
-            exponent += 1;
+            exponent = exponent.saturating_add(1);
         }
-        if count > MAX_DIGITS {
-            return Err(Unfit::Inexact);
-        }
-        Ok(Self { digits, count, exponent: exponent.saturating_add(exponent_of(rest.as_slice())) })
+        Self { digits, exponent }
+    }
+
+    /// The shortest decimal that names a finite `f64` that is not negative.
+    fn shortest(value: f64) -> Option<Self> {
+        Self::of_notation(ryu::Buffer::new().format_finite(value))
+    }
+
+    fn of_notation(token: &str) -> Option<Self> {
+        Token::read(token.as_bytes()).ok()?.parts().ok()
     }
 
     /// The `f64` that this decimal is the shortest notation of. Where the decimal is known to be one (`checked`), that is
     /// not verified again.
-    fn to_f64(self, checked: bool) -> Result<f64, Unfit> {
-        if self.count <= SAFE_DIGITS {
+    pub(super) fn to_f64(self, checked: bool) -> Result<f64, Unfit> {
+        if self.digits <= SAFE_DIGITS {
             // Both operands are exact, so the one rounding gives the nearest f64, and with so few digits its shortest
             // notation is this decimal.
             let power = EXACT_POWERS.get(usize::try_from(self.exponent.unsigned_abs()).unwrap_or(usize::MAX));
@@ -108,12 +79,11 @@ impl Decimal {
         if self.digits == 0 {
             return Ok(0.0);
         }
-        // The value is in [10^(scale - 1), 10^scale).
-        let scale = self.exponent.saturating_add(self.count as i32);
-        if scale > 310 {
+        // From 10^310 on, and below 10^-330, since there are 1 to 20 digits.
+        if self.exponent > 310 {
             return Err(Unfit::OutOfRange);
         }
-        if scale < -330 {
+        if self.exponent < -350 || self.digits > MAX_DIGITS {
             return Err(Unfit::Inexact);
         }
         let wide = Wide::of(self.digits, self.exponent);
@@ -131,7 +101,7 @@ impl Decimal {
         if nearest.bits & ((1 << 52) - 1) == 0 || nearest.bits >> 52 == 0 {
             return false;
         }
-        if self.count <= SAFE_DIGITS {
+        if self.digits <= SAFE_DIGITS {
             return true;
         }
         // What follows counts in 2^-64 of the gap between two f64, as `distance` does. First the worth of one unit of the
@@ -156,26 +126,13 @@ impl Decimal {
         // product, which is far below one step.
         for bits in [below, below + 1, below.saturating_sub(1), below + 2] {
             let candidate = f64::from_bits(bits);
-            if candidate.is_finite() && Self::shortest(candidate) == Ok(self) {
+            if candidate.is_finite() && Self::shortest(candidate) == Some(self) {
                 return Ok(candidate);
             }
         }
         // Between the greatest f64 and infinity.
         if f64::from_bits(below + 1).is_infinite() { Err(Unfit::OutOfRange) } else { Err(Unfit::Inexact) }
     }
-}
-
-/// The exponent that `rest` of a token gives: an optional sign and digits, or nothing.
-fn exponent_of(rest: &[u8]) -> i32 {
-    let (negative, digits) = match rest.split_first() {
-        Some((b'-', digits)) => (true, digits),
-        Some((b'+', digits)) => (false, digits),
-        _ => (false, rest),
-    };
-    let magnitude = digits
-        .iter()
-        .fold(0_i32, |sum, byte| sum.saturating_mul(10).saturating_add(i32::from(byte.wrapping_sub(b'0'))));
-    if negative { -magnitude } else { magnitude }
 }
 
 /// A positive number with 128 significant bits: `mantissa` times two to the power of `exponent`, the top bit of
@@ -283,23 +240,25 @@ const fn high_product(a: u128, b: u128) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Number;
     use std::format;
     use std::string::String;
 
-    /// What is read again is what was read first.
-    fn read_both(negative: bool, digits: &[u8]) -> Result<f64, Unfit> {
-        let first = read(negative, digits, false);
+    fn read_str(text: &str) -> Result<f64, Unfit> {
+        let token = Token::read(text.as_bytes()).expect("a token");
+        assert_eq!(token.len(), text.len());
+        let value = |checked| {
+            token.number(checked).map(|number| match number {
+                Number::F64(value) => value,
+                other => panic!("{text}: {other:?} is no decimal"),
+            })
+        };
+        let first = value(false);
         if first.is_ok() {
-            assert_eq!(read(negative, digits, true), first);
+            // What is read again is what was read first.
+            assert_eq!(value(true), first);
         }
         first
-    }
-
-    fn read_str(token: &str) -> Result<f64, Unfit> {
-        match token.strip_prefix('-') {
-            Some(digits) => read_both(true, digits.as_bytes()),
-            None => read_both(false, token.as_bytes()),
-        }
     }
 
     #[test]

@@ -4,9 +4,9 @@ use core::fmt;
 use core::iter::FusedIterator;
 
 use super::edit::{self, Edit, Replacement};
-use super::lex;
 use super::number::Number;
 use super::text::Text;
+use super::token;
 
 /// One step through a JSON value. `Debug` names the kind and never shows content.
 #[derive(Clone, Copy, PartialEq)]
@@ -106,9 +106,8 @@ impl<'a> Iterator for Events<'a> {
         self.at += 1;
         let event = match byte {
             b'"' => {
-                let span = lex::checked_string(bytes, at);
-                self.at = span.end + 1;
-                let text = Text::new(self.text.get(span.start..span.end).unwrap_or_default(), span.escaped);
+                let (text, end) = Text::at(self.text, at);
+                self.at = end;
                 if !is_value {
                     Event::Key(text)
                 } else if let Some(Replacement::Cut { chars }) = self.replacement(at) {
@@ -146,10 +145,11 @@ impl<'a> Iterator for Events<'a> {
                 Event::Null
             }
             _ => {
-                self.at = lex::checked_word(bytes, self.at);
+                let (number, len) = token::checked(bytes.get(at..).unwrap_or_default());
+                self.at = at + len;
                 match self.replacement(at) {
                     Some(Replacement::Number(number)) => Event::Number(number),
-                    _ => Event::Number(number_of(bytes, at, self.at)),
+                    _ => Event::Number(number),
                 }
             }
         };
@@ -158,8 +158,3 @@ impl<'a> Iterator for Events<'a> {
 }
 
 impl FusedIterator for Events<'_> {}
-
-/// The number that stands from `start` to `end` in checked text.
-pub(super) fn number_of(bytes: &[u8], start: usize, end: usize) -> Number {
-    Number::from_token(bytes.get(start..end).unwrap_or_default(), true).unwrap_or(Number::U64(0))
-}

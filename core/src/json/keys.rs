@@ -63,7 +63,7 @@ pub(super) fn compare(text: &str, a: u32, b: u32) -> Ordering {
     let inside = |at: u32| text.as_bytes().get(at as usize + 1..).unwrap_or_default();
     let differing = inside(a).iter().zip(inside(b)).find(|(a, b)| a != b || matches!(**a, b'"' | b'\\'));
     match differing {
-        Some((b'\\', _) | (_, b'\\')) | None => Text::at(text, a as usize).cmp(&Text::at(text, b as usize)),
+        Some((b'\\', _) | (_, b'\\')) | None => Text::at(text, a as usize).0.cmp(&Text::at(text, b as usize).0),
         Some((b'"', b'"')) => Ordering::Equal,
         // The shorter key ends here.
         Some((b'"', _)) => Ordering::Less,

@@ -3,17 +3,24 @@
 /// The number of bytes at the start of `bytes` before the first that ends a run of plain characters in a string: a quote,
 /// a backslash or a control character (U+0000 to U+001F).
 pub(super) fn plain_run(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    let mut rest = bytes;
-    // Long runs, 32 bytes at a time: compiled to vector instructions where there are any.
-    while let Some((block, behind)) = rest.split_first_chunk::<32>() {
-        if block.iter().fold(false, |found, byte| found | is_special(*byte)) {
-            break;
-        }
-        at += 32;
-        rest = behind;
+    // Most strings are short: the first words one by one, then blocks of 32 bytes, which are compiled to vector
+    // instructions where there are any, and words again for what is left.
+    let (first, rest) = bytes.split_at_checked(16).unwrap_or((bytes, &[]));
+    let mut at = words_run(first);
+    if at < first.len() || rest.is_empty() {
+        return at;
     }
-    let (words, tail) = rest.as_chunks::<8>();
+    let (blocks, _) = rest.as_chunks::<32>();
+    let plain = |block: &&[u8; 32]| !block.iter().fold(false, |found, byte| found | is_special(*byte));
+    at += 32 * blocks.iter().take_while(plain).count();
+    at + words_run(bytes.get(at..).unwrap_or_default())
+}
+
+/// As [`plain_run`], word by word.
+#[inline]
+fn words_run(bytes: &[u8]) -> usize {
+    let (words, tail) = bytes.as_chunks::<8>();
+    let mut at = 0;
     for word in words {
         let hits = special_bytes(u64::from_le_bytes(*word));
         if hits != 0 {
@@ -71,20 +78,13 @@ pub(super) struct StringSpan {
 /// The string whose opening quote stands at `at`. The text was checked, so each backslash starts a complete escape.
 pub(super) fn checked_string(bytes: &[u8], at: usize) -> StringSpan {
     let start = at + 1;
-    let mut end = start;
-    let mut escaped = false;
-    loop {
+    let mut end = start + plain_run(bytes.get(start..).unwrap_or_default());
+    let escaped = bytes.get(end) == Some(&b'\\');
+    while bytes.get(end) == Some(&b'\\') {
+        end += 2;
         end += plain_run(bytes.get(end..).unwrap_or_default());
-        match bytes.get(end) {
-            Some(b'\\') => {
-                escaped = true;
-                end += 2;
-            }
-            _ => {
-                return StringSpan { start, end, escaped };
-            }
-        }
     }
+    StringSpan { start, end, escaped }
 }
 
 /// Where the number, `true`, `false` or `null` that starts at `at` ends, in checked text.

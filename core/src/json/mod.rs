@@ -16,6 +16,7 @@ mod number;
 mod object;
 mod scan;
 mod text;
+mod token;
 mod value;
 pub mod write;
 

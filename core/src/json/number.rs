@@ -119,40 +119,6 @@ impl Number {
             (Self::I64(a), Self::F64(b)) => cmp_integer(i128::from(a), b),
         }
     }
-
-    /// Reads a token that fits the grammar of RFC 8259; `checked`, if it was accepted before.
-    pub(super) fn from_token(token: &[u8], checked: bool) -> Result<Self, Unfit> {
-        let (negative, digits) = match token.split_first() {
-            Some((b'-', digits)) => (true, digits),
-            _ => (false, token),
-        };
-        let mut magnitude = 0_u64;
-        let mut rest = digits.iter();
-        for byte in rest.by_ref().take(19) {
-            let digit = u64::from(byte.wrapping_sub(b'0'));
-            if digit > 9 {
-                return decimal::read(negative, digits, checked).map(Self::F64);
-            }
-            // 19 digits always fit.
-            magnitude = magnitude.wrapping_mul(10).wrapping_add(digit);
-        }
-        if let [last, more @ ..] = rest.as_slice() {
-            let digit = u64::from(last.wrapping_sub(b'0'));
-            let whole =
-                if more.is_empty() { magnitude.checked_mul(10).and_then(|m| m.checked_add(digit)) } else { None };
-            match whole {
-                Some(whole) if digit <= 9 => magnitude = whole,
-                // Too great for an integer, but it may be a decimal with a long whole part.
-                _ if rest.as_slice().iter().all(u8::is_ascii_digit) => return Err(Unfit::OutOfRange),
-                _ => return decimal::read(negative, digits, checked).map(Self::F64),
-            }
-        }
-        match (negative, magnitude) {
-            (false, _) | (true, 0) => Ok(Self::U64(magnitude)),
-            (true, 1..=0x8000_0000_0000_0000) => Ok(Self::I64(0_i64.wrapping_sub_unsigned(magnitude))),
-            (true, _) => Err(Unfit::OutOfRange),
-        }
-    }
 }
 
 /// Whether `value` has at most `bits` bits from its first to its last one.

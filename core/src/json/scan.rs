@@ -4,8 +4,9 @@ use super::error::{ReadError, ReadErrorKind};
 use super::keys::{self, KeySlot};
 use super::lex::{self, StringSpan};
 use super::limits::{Limits, MAX_DEPTH};
-use super::number::{Number, Unfit};
+use super::number::Unfit;
 use super::text::Text;
+use super::token::{self, Token};
 use super::value::Value;
 
 /// A JSON text that passed [`scan`]. There is no other way to make one, so whatever reads a `Scanned` reads checked text.
@@ -80,6 +81,7 @@ pub fn scan<'a>(text: &'a [u8], keys: &mut [KeySlot], limits: &Limits) -> Result
         nodes: 0,
         depth: 0,
         objects: 0,
+        base: 0,
         bases: [0; MAX_DEPTH as usize],
         limits,
     };
@@ -106,7 +108,9 @@ struct Scanner<'a, 'k> {
     depth: u16,
     /// For each of them, whether it is an object; the innermost is the lowest bit.
     objects: u64,
-    /// For each of them, where its keys start in `keys`.
+    /// Where the keys of the innermost start in `keys`.
+    base: usize,
+    /// For each of them, where the keys of the one around it start.
     bases: [u32; MAX_DEPTH as usize],
     limits: &'k Limits,
 }
@@ -206,9 +210,10 @@ impl Scanner<'_, '_> {
     fn open(&mut self, object: bool) -> Check {
         let max = self.limits.depth.min(MAX_DEPTH);
         match self.bases.get_mut(usize::from(self.depth)) {
-            Some(base) if self.depth < max => *base = self.used as u32,
+            Some(around) if self.depth < max => *around = self.base as u32,
             _ => return Err(ReadErrorKind::TooDeep { max }),
         }
+        self.base = self.used;
         self.depth += 1;
         self.objects = self.objects << 1 | u64::from(object);
         self.at += 1;
@@ -218,20 +223,15 @@ impl Scanner<'_, '_> {
 
     /// Ends the innermost array or object, at its closing bracket.
     fn close(&mut self) -> Check {
-        let base = self.base();
-        if self.used > base + FEW_MEMBERS {
-            self.check_many_keys(base)?;
+        if self.used > self.base + FEW_MEMBERS {
+            self.check_many_keys()?;
         }
-        self.used = base;
+        self.used = self.base;
         self.depth = self.depth.saturating_sub(1);
+        self.base = self.bases.get(usize::from(self.depth)).map_or(0, |around| *around as usize);
         self.objects >>= 1;
         self.at += 1;
         Ok(())
-    }
-
-    /// Where the keys of the innermost array or object start in the key table.
-    fn base(&self) -> usize {
-        self.bases.get(usize::from(self.depth.wrapping_sub(1))).map_or(0, |base| *base as usize)
     }
 
     /// Reads a key and the colon behind it.
@@ -255,7 +255,7 @@ impl Scanner<'_, '_> {
     fn note_key(&mut self, at: usize, span: StringSpan) -> Check {
         let inside = self.bytes.get(span.start..span.end).unwrap_or_default();
         let (len, tag) = if span.escaped {
-            let text = Text::at(self.text, at);
+            let (text, _) = Text::at(self.text, at);
             let len = text.byte_count();
             (len, keys::hash_bytes(len, text.bytes()))
         } else {
@@ -264,8 +264,7 @@ impl Scanner<'_, '_> {
         if len > self.limits.key_bytes as usize {
             return Err(ReadErrorKind::KeyTooLong { max: self.limits.key_bytes });
         }
-        let base = self.base();
-        let earlier = self.keys.get(base..self.used).unwrap_or_default();
+        let earlier = self.keys.get(self.base..self.used).unwrap_or_default();
         if earlier.len() >= self.limits.members as usize {
             return Err(ReadErrorKind::TooManyMembers { max: self.limits.members });
         }
@@ -287,9 +286,9 @@ impl Scanner<'_, '_> {
     /// Looks for duplicates among the keys of an object that ends. Sorted, equal keys are neighbours; the order falls back
     /// on the keys themselves, so keys made to share a hash cost no more than one comparison more each time.
     #[cold]
-    fn check_many_keys(&mut self, base: usize) -> Check {
+    fn check_many_keys(&mut self) -> Check {
         let text = self.text;
-        let slots = self.keys.get_mut(base..self.used).unwrap_or_default();
+        let slots = self.keys.get_mut(self.base..self.used).unwrap_or_default();
         keys::sort_spread(slots, |a, b| keys::compare(text, a.at, b.at).then(a.at.cmp(&b.at)));
         // The first repetition in the text, so that the error does not depend on the hash.
         let repeated = slots.array_windows().filter_map(|[a, b]| {
@@ -349,57 +348,37 @@ impl Scanner<'_, '_> {
         Ok(())
     }
 
-    /// Reads the number that starts here: `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?`.
+    /// Reads the number that starts here.
     fn number(&mut self) -> Check {
-        let start = self.at;
-        if self.peek() == Some(b'-') {
-            self.at += 1;
-        }
-        let leading_zero = self.peek() == Some(b'0');
-        let whole = self.digits()?;
-        if leading_zero && whole > 1 {
-            self.at = self.at - whole + 1;
-            return Err(ReadErrorKind::InvalidNumber);
-        }
-        let mut integer = true;
-        if self.peek() == Some(b'.') {
-            integer = false;
-            self.at += 1;
-            self.digits()?;
-        }
-        let has_exponent = matches!(self.peek(), Some(b'e' | b'E'));
-        if has_exponent {
-            integer = false;
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.peek() {
-                self.at += 1;
+        match token::len_of_common(self.bytes.get(self.at..).unwrap_or_default()) {
+            Some(len) if len <= self.limits.number_bytes as usize => {
+                self.at += len;
+                Ok(())
             }
-            self.digits()?;
+            _ => self.rare_number(),
         }
-        let token = self.bytes.get(start..self.at).unwrap_or_default();
-        let checked = if token.len() > self.limits.number_bytes as usize {
-            Err(ReadErrorKind::NumberTooLong { max: self.limits.number_bytes })
-        } else if if integer { whole <= 18 } else { !has_exponent && token.len() <= 16 } {
-            // Fits both integer types, or has at most 15 digits and so is its own shortest notation.
-            Ok(())
-        } else {
-            match Number::from_token(token, false) {
-                Ok(_) => Ok(()),
-                Err(Unfit::OutOfRange) => Err(ReadErrorKind::NumberOutOfRange),
-                Err(Unfit::Inexact) => Err(ReadErrorKind::NumberInexact),
-            }
-        };
-        checked.inspect_err(|_| self.at = start)
     }
 
-    /// Reads one or more digits and says how many.
-    fn digits(&mut self) -> Check<usize> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
+    #[cold]
+    fn rare_number(&mut self) -> Check {
+        let token = match Token::read(self.bytes.get(self.at..).unwrap_or_default()) {
+            Ok(token) => token,
+            Err(flaw) => {
+                self.at += flaw;
+                return Err(self.expected(ReadErrorKind::InvalidNumber));
+            }
+        };
+        if token.len() > self.limits.number_bytes as usize {
+            return Err(ReadErrorKind::NumberTooLong { max: self.limits.number_bytes });
         }
-        let count = self.at - start;
-        if count == 0 { Err(self.expected(ReadErrorKind::InvalidNumber)) } else { Ok(count) }
+        match token.number(false) {
+            Ok(_) => {
+                self.at += token.len();
+                Ok(())
+            }
+            Err(Unfit::OutOfRange) => Err(ReadErrorKind::NumberOutOfRange),
+            Err(Unfit::Inexact) => Err(ReadErrorKind::NumberInexact),
+        }
     }
 
     fn word(&mut self, word: &[u8]) -> Check {

@@ -22,10 +22,12 @@ impl<'a> Text<'a> {
         Self { raw, escaped }
     }
 
-    /// The string whose opening quote stands at `at`, in text that was checked up to the string's end.
-    pub(super) fn at(text: &'a str, at: usize) -> Self {
+    /// The string whose opening quote stands at `at`, in text that was checked up to the string's end, and where what
+    /// follows its closing quote starts.
+    #[inline]
+    pub(super) fn at(text: &'a str, at: usize) -> (Self, usize) {
         let span = lex::checked_string(text.as_bytes(), at);
-        Self::new(text.get(span.start..span.end).unwrap_or_default(), span.escaped)
+        (Self::new(text.get(span.start..span.end).unwrap_or_default(), span.escaped), span.end + 1)
     }
 
     /// The string, when it holds no escape (the usual case).
@@ -112,12 +114,21 @@ impl<'a> Text<'a> {
     /// Appends the unescaped string to `buffer`.
     #[cfg(feature = "alloc")]
     pub(super) fn unescape_to(self, buffer: &mut alloc::string::String) {
-        for piece in self.pieces() {
-            match piece {
-                Piece::Run(run) => buffer.push_str(run),
-                Piece::Char(c) => buffer.push(c),
+        self.pieces().for_each(|piece| piece.append_to(buffer));
+    }
+
+    /// Appends the unescaped string whose inside starts at `start` of checked text to `buffer`, and says where its closing
+    /// quote is.
+    #[cfg(feature = "alloc")]
+    pub(super) fn unescape_from(text: &str, start: usize, buffer: &mut alloc::string::String) -> usize {
+        let mut pieces = Pieces { rest: text.get(start..).unwrap_or_default(), escaped: true };
+        while !pieces.rest.starts_with('"') {
+            match pieces.next() {
+                Some(piece) => piece.append_to(buffer),
+                None => break,
             }
         }
+        text.len() - pieces.rest.len()
     }
 }
 
@@ -204,6 +215,14 @@ pub(crate) enum Piece<'a> {
 }
 
 impl Piece<'_> {
+    #[cfg(feature = "alloc")]
+    fn append_to(self, buffer: &mut alloc::string::String) {
+        match self {
+            Self::Run(run) => buffer.push_str(run),
+            Self::Char(c) => buffer.push(c),
+        }
+    }
+
     const fn byte_count(self) -> usize {
         match self {
             Self::Run(run) => run.len(),
@@ -223,23 +242,22 @@ impl<'a> Iterator for Pieces<'a> {
     type Item = Piece<'a>;
 
     fn next(&mut self) -> Option<Piece<'a>> {
-        let run = if self.escaped { lex::plain_run(self.rest.as_bytes()) } else { self.rest.len() };
-        let (plain, rest) = self.rest.split_at_checked(run)?;
-        if !plain.is_empty() {
-            self.rest = rest;
-            return Some(Piece::Run(plain));
-        }
-        let (c, len) = match rest.as_bytes() {
-            [_, b'n', ..] => ('\n', 2),
-            [_, plain @ (b'"' | b'\\' | b'/'), ..] => (char::from(*plain), 2),
+        let bytes = self.rest.as_bytes();
+        let (piece, len) = match bytes {
+            [] => return None,
+            [b'\\', b'n', ..] if self.escaped => (Piece::Char('\n'), 2),
+            [b'\\', plain @ (b'"' | b'\\' | b'/'), ..] if self.escaped => (Piece::Char(char::from(*plain)), 2),
+            [b'\\', ..] if self.escaped => {
+                let mut chars = Chars { rest: self.rest.chars(), escaped: true };
+                (Piece::Char(chars.next()?), bytes.len() - chars.rest.as_str().len())
+            }
             _ => {
-                let mut chars = Chars { rest: rest.chars(), escaped: true };
-                let c = chars.next()?;
-                (c, rest.len() - chars.rest.as_str().len())
+                let run = if self.escaped { lex::plain_run(bytes) } else { bytes.len() };
+                (Piece::Run(self.rest.get(..run)?), run)
             }
         };
-        self.rest = rest.get(len..).unwrap_or_default();
-        Some(Piece::Char(c))
+        self.rest = self.rest.get(len..).unwrap_or_default();
+        Some(piece)
     }
 }
 

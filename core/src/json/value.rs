@@ -6,11 +6,12 @@ use serde::Deserialize;
 
 use super::de::{self, DeError};
 use super::edit::{self, Edit, Replacement};
-use super::event::{Events, number_of};
+use super::event::Events;
 use super::lex;
 use super::number::Number;
 use super::scan::Scanned;
 use super::text::Text;
+use super::token;
 
 /// A value somewhere in checked text, with clamps applied. Cheap to copy; reading it walks the text.
 #[derive(Clone, Copy)]
@@ -115,7 +116,7 @@ impl<'a> Value<'a> {
         if self.kind() != Kind::String {
             return None;
         }
-        let text = Text::at(self.text, self.at as usize);
+        let (text, _) = Text::at(self.text, self.at as usize);
         match edit::at(self.edits, self.at as usize) {
             Some(Replacement::Cut { chars }) => Some(text.cut(chars)),
             _ => Some(text),
@@ -130,7 +131,7 @@ impl<'a> Value<'a> {
         }
         match edit::at(self.edits, self.at as usize) {
             Some(Replacement::Number(number)) => Some(number),
-            _ => Some(number_of(self.text.as_bytes(), self.at as usize, self.text.len())),
+            _ => Some(token::checked(self.text.as_bytes().get(self.at as usize..).unwrap_or_default()).0),
         }
     }
 
@@ -268,9 +269,9 @@ impl<'a> Inside<'a> {
 
     /// The key at `at`; goes behind it.
     fn key(&mut self, at: usize) -> Text<'a> {
-        let span = lex::checked_string(self.text.as_bytes(), at);
-        self.at = span.end + 1;
-        Text::new(self.text.get(span.start..span.end).unwrap_or_default(), span.escaped)
+        let (key, end) = Text::at(self.text, at);
+        self.at = end;
+        key
     }
 
     fn next_value(&mut self) -> Option<Value<'a>> {

@@ -23,10 +23,10 @@ use self::error::Fault;
 use self::scratch::Heap;
 use self::scratch::{Lent, Scratch};
 use super::edit::{self, Edit, Replacement};
-use super::event::number_of;
 use super::lex;
 use super::number::Number;
 use super::text::Text;
+use super::token;
 use super::value::Value;
 
 /// Makes a `T` of `value`; strings with escapes go into `room`.
@@ -79,9 +79,9 @@ impl<'de, S: Scratch<'de>> Reader<'de, S> {
 
     /// Reads the string that starts here, a key or a value.
     fn string(&mut self) -> Text<'de> {
-        let span = lex::checked_string(self.text.as_bytes(), self.at);
-        self.at = span.end + 1;
-        Text::new(self.text.get(span.start..span.end).unwrap_or_default(), span.escaped)
+        let (text, end) = Text::at(self.text, self.at);
+        self.at = end;
+        text
     }
 
     /// Reads the string value that starts here.
@@ -97,11 +97,11 @@ impl<'de, S: Scratch<'de>> Reader<'de, S> {
     /// Reads the number that starts here.
     fn number(&mut self) -> Number {
         let replacement = self.replacement();
-        let start = self.at;
-        self.at = lex::checked_word(self.text.as_bytes(), start);
+        let (number, len) = token::checked(self.text.as_bytes().get(self.at..).unwrap_or_default());
+        self.at += len;
         match replacement {
             Some(Replacement::Number(number)) => number,
-            _ => number_of(self.text.as_bytes(), start, self.at),
+            _ => number,
         }
     }
 
@@ -196,8 +196,20 @@ macro_rules! deserialize_integer {
 
 impl<'de, S: Scratch<'de>> Reader<'de, S> {
     fn visit_text<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Fault> {
-        let text = self.string_value();
-        self.scratch.visit(text, visitor)
+        if let Some(Replacement::Cut { chars }) = self.replacement() {
+            let text = self.string().cut(chars);
+            return self.scratch.visit(text, visitor);
+        }
+        self.at += 1;
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let run = lex::plain_run(rest.as_bytes());
+        match rest.split_at_checked(run) {
+            Some((plain, behind)) if behind.starts_with('"') => {
+                self.at += run + 1;
+                visitor.visit_borrowed_str(plain)
+            }
+            _ => self.scratch.visit_escaped(self.text, &mut self.at, visitor),
+        }
     }
 
     fn visit_text_bytes<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Fault> {

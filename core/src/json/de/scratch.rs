@@ -10,6 +10,15 @@ pub(super) trait Scratch<'de> {
     /// Shows the unescaped string to `visitor`.
     fn visit<V: Visitor<'de>>(&mut self, text: Text<'de>, visitor: V) -> Result<V::Value, Fault>;
 
+    /// Shows the string with escapes whose inside starts at `at` of `source` to `visitor`; leaves `at` behind its closing
+    /// quote.
+    fn visit_escaped<V: Visitor<'de>>(
+        &mut self,
+        source: &'de str,
+        at: &mut usize,
+        visitor: V,
+    ) -> Result<V::Value, Fault>;
+
     /// Shows the unescaped UTF-8 bytes to `visitor`.
     fn visit_bytes<V: Visitor<'de>>(&mut self, text: Text<'de>, visitor: V) -> Result<V::Value, Fault>;
 }
@@ -34,6 +43,17 @@ impl<'de> Scratch<'de> for Lent<'de> {
         visitor.visit_borrowed_str(self.unescape(text)?)
     }
 
+    fn visit_escaped<V: Visitor<'de>>(
+        &mut self,
+        source: &'de str,
+        at: &mut usize,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        let (text, end) = Text::at(source, at.saturating_sub(1));
+        *at = end;
+        self.visit(text, visitor)
+    }
+
     fn visit_bytes<V: Visitor<'de>>(&mut self, text: Text<'de>, visitor: V) -> Result<V::Value, Fault> {
         visitor.visit_borrowed_bytes(self.unescape(text)?.as_bytes())
     }
@@ -52,6 +72,17 @@ impl<'de> Scratch<'de> for Heap {
         }
         self.0.clear();
         text.unescape_to(&mut self.0);
+        visitor.visit_str(&self.0)
+    }
+
+    fn visit_escaped<V: Visitor<'de>>(
+        &mut self,
+        source: &'de str,
+        at: &mut usize,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        self.0.clear();
+        *at = Text::unescape_from(source, *at, &mut self.0) + 1;
         visitor.visit_str(&self.0)
     }
 
