@@ -87,6 +87,24 @@ impl fmt::Debug for Host<'_> {
 ///
 /// A panic of the body goes through: containing it is the host's stage.
 ///
+/// ```
+/// use callgate_core::{call::Permit, request::Context};
+/// use callgate_std::tool::{Host, Tool, run};
+/// fn once<C: Context>(permit: Permit<'_, C, &Tool>, host: Host<'_>) -> bool {
+///     run(permit, host).is_ok()
+/// }
+/// ```
+///
+/// A permit is good for one run (invariant G1):
+///
+/// ```compile_fail
+/// use callgate_core::{call::Permit, request::Context};
+/// use callgate_std::tool::{Host, Tool, run};
+/// fn twice<C: Context>(permit: Permit<'_, C, &Tool>, host: Host<'_>) -> bool {
+///     run(permit, host).is_ok() && run(permit, host).is_ok()
+/// }
+/// ```
+///
 /// # Errors
 /// The body's failure.
 pub fn run<C: Context, T: Held>(permit: Permit<'_, C, T>, host: Host<'_>) -> Result<Reply, Failure> {
@@ -97,7 +115,24 @@ pub fn run<C: Context, T: Held>(permit: Permit<'_, C, T>, host: Host<'_>) -> Res
     Ok(reply)
 }
 
-/// A permitted call, as a tool's body sees it. Holds the spent permit's content; there is no way back to another run.
+/// A permitted call, as a tool's body sees it. Holds the spent permit's content; there is no way back to another run, and
+/// none to make one without a permit:
+///
+/// ```
+/// use callgate_core::{call::Permit, request::Context};
+/// use callgate_std::tool::{Host, Tool, ToolCall};
+/// fn look<C: Context>(permit: &Permit<'_, C, &Tool>, call: &ToolCall<'_>) -> bool {
+///     permit.args().is_empty() && call.args().is_empty()
+/// }
+/// ```
+///
+/// ```compile_fail
+/// use callgate_core::{call::Permit, request::Context};
+/// use callgate_std::tool::{Host, Tool, ToolCall};
+/// fn look<C: Context>(permit: Permit<'_, C, &Tool>, host: Host<'_>) -> bool {
+///     ToolCall::new(permit, host).args().is_empty()
+/// }
+/// ```
 pub struct ToolCall<'r> {
     args: Args<'r>,
     caller: CallContext<'r>,
