@@ -1,2 +1,7 @@
 //! The `callgate` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    callgate::commands::main()
+}

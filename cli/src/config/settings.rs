@@ -25,7 +25,7 @@ use super::toolkit::Toolkit;
 /// The version of the file's format that this program reads. Another is refused, never guessed at (invariant N6).
 const VERSION: u64 = 1;
 /// The directory beside the file in which the program keeps what it writes, unless the file says otherwise.
-const OWN_DIRECTORY: &str = ".callgate";
+pub(crate) const OWN_DIRECTORY: &str = ".callgate";
 
 /// A configuration of which every entry was read and checked.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,0 +1,175 @@
+//! From a configuration to a gate: tools with their adjustments, policy, and the files in which the command keeps what has to
+//! outlive it.
+
+mod error;
+mod exec;
+mod policy;
+mod state;
+mod tools;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use callgate_core::audit::{Audit, AuditFault, Record};
+use callgate_core::call::{Charge, IssueFault, Issued, Loaded, Refund, StoreFault};
+use callgate_core::confirm::{Binding, By, Refusal, Verdict};
+use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
+use callgate_core::limit::{Allowance, LimitKey};
+use callgate_std::audit::SharedAudit;
+use callgate_std::confirmations::{ConfirmationStore, DecideFault, PendingApproval, PendingRequest, Snapshot};
+use callgate_std::gate::{Gate, GateBuilder};
+use callgate_std::limiter::RateLimiter;
+use callgate_std::registry::Registry;
+
+pub(crate) use error::AssembleError;
+pub(crate) use state::StateFiles;
+
+use crate::config::Config;
+
+/// What a configuration comes to, with nothing opened and nothing written: enough to list, to inspect and to check.
+pub(crate) struct Plan<'c> {
+    config: &'c Config,
+    files: StateFiles,
+    registry: Registry,
+    policy: callgate_std::policy::ChannelPolicies,
+}
+
+impl<'c> Plan<'c> {
+    /// Puts the configuration together.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it (invariant F7).
+    pub(crate) fn of(config: &'c Config) -> Result<Self, AssembleError> {
+        let files = StateFiles::of(config);
+        let registry = tools::registry(config, &files)?;
+        let policy = policy::policy(config)?;
+        Ok(Self { config, files, registry, policy })
+    }
+
+    /// The tools.
+    pub(crate) const fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Where the command keeps what has to outlive it.
+    pub(crate) const fn files(&self) -> &StateFiles {
+        &self.files
+    }
+
+    /// A gate that can be looked at and lets nothing pass: none of its stores answers.
+    ///
+    /// # Errors
+    /// The gate can't be built.
+    pub(crate) fn closed_gate(self) -> Result<Gate, AssembleError> {
+        let closed = Arc::new(Closed);
+        let builder =
+            self.builder().limiter(closed.clone()).confirmations(closed.clone()).audit(closed).digest_key([0; 32]);
+        Ok(builder.build()?)
+    }
+
+    /// The gate, with its files opened.
+    ///
+    /// # Errors
+    /// A file can't be used; nothing passes then (invariant F1).
+    pub(crate) fn open(self, extra: Option<SharedAudit>) -> Result<Open, AssembleError> {
+        let stores = state::open(self.config, &self.files, extra)?;
+        let builder = self
+            .builder()
+            .limiter(stores.limiter.clone())
+            .confirmations(stores.confirmations.clone())
+            .audit(stores.audit.clone())
+            .digest_key(stores.digest_key)
+            .cancelled_when(crate::interrupt::happened);
+        Ok(Open { gate: builder.build()?, stores })
+    }
+
+    fn builder(self) -> GateBuilder {
+        let Self { config, registry, policy, .. } = self;
+        let ttl = u64::try_from(config.confirmation.ttl.as_millis()).unwrap_or(u64::MAX);
+        let builder = Gate::builder(registry)
+            .policy(policy)
+            .redact(&config.redacted_fields)
+            .policy_digest(config.digest())
+            .confirmation_ttl_ms(ttl);
+        if config.confirmation.accept_reserved_argument { builder.accept_reserved_argument() } else { builder }
+    }
+}
+
+/// A gate with its files.
+pub(crate) struct Open {
+    pub(crate) gate: Gate,
+    pub(crate) stores: state::Stores,
+}
+
+impl Open {
+    /// What the stores ran into, for people: the gate itself says only that one did not answer.
+    pub(crate) fn last_errors(&self) -> Vec<String> {
+        let state::Stores { limiter, confirmations, log, .. } = &self.stores;
+        [limiter.last_error(), confirmations.last_error(), log.last_error()].into_iter().flatten().collect()
+    }
+
+    /// Writes what is still to be written. A call whose record could not be written was told so already.
+    pub(crate) fn close(self) -> Option<String> {
+        self.stores.log.flush().err().map(|error| error.to_string())
+    }
+}
+
+/// The configuration that a command works with.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn load(named: Option<&std::path::Path>) -> Result<Config, AssembleError> {
+    let start = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let environment = std::env::var_os(crate::config::ENVIRONMENT_VARIABLE);
+    Ok(Config::discover(&start, named, environment.as_deref())?)
+}
+
+/// A store that never answers.
+struct Closed;
+
+impl Audit for Closed {
+    fn record(&self, _: &Record<'_>) -> Result<(), AuditFault> {
+        Err(AuditFault)
+    }
+}
+
+impl RateLimiter for Closed {
+    fn charge(&self, _: &Charge<'_>) -> Result<Allowance, StoreFault> {
+        Err(StoreFault)
+    }
+
+    fn refund(&self, _: &Refund<'_>) -> Result<(), StoreFault> {
+        Err(StoreFault)
+    }
+
+    fn attempt(&self, _: &LimitKey<'_>) -> Result<Allowance, StoreFault> {
+        Err(StoreFault)
+    }
+}
+
+impl ConfirmationStore for Closed {
+    fn issue(&self, _: &PendingRequest<'_>, _: u64) -> Result<Issued, IssueFault> {
+        Err(IssueFault::Store)
+    }
+
+    fn load(&self, _: Digest) -> Result<Option<Loaded<Snapshot>>, StoreFault> {
+        Err(StoreFault)
+    }
+
+    fn claim(&self, _: Digest, _: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+        Err(StoreFault)
+    }
+
+    fn withdraw(&self, _: Digest) -> Result<(), StoreFault> {
+        Err(StoreFault)
+    }
+
+    fn decide(&self, _: Digest, _: Verdict, _: &CallContext<'_>) -> Result<(), DecideFault> {
+        Err(DecideFault::Store)
+    }
+
+    fn pending(&self, _: &CallContext<'_>, _: usize) -> Result<Vec<PendingApproval>, StoreFault> {
+        Err(StoreFault)
+    }
+}

@@ -1,0 +1,128 @@
+//! The files in which the command keeps what has to outlive it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use callgate_core::limit::{LimitKey, Purpose, Quota};
+use callgate_std::audit::{Fanout, JsonlAudit, SharedAudit};
+use callgate_std::clock::SystemClock;
+use callgate_std::confirmations::{Capacity, FILE_CAPACITY, FileConfirmations};
+use callgate_std::digest_key;
+use callgate_std::entropy::OsEntropy;
+use callgate_std::limiter::FileLimiter;
+
+use super::AssembleError;
+use crate::config::{Config, Confirm, Quotas};
+
+/// Where the files are.
+#[derive(Clone, Debug)]
+pub(crate) struct StateFiles {
+    /// Calls that wait to be confirmed.
+    pub(crate) confirmations: PathBuf,
+    /// How much of each budget is spent.
+    pub(crate) limits: PathBuf,
+    /// The key of argument digests.
+    pub(crate) digest_key: PathBuf,
+    /// The log.
+    pub(crate) audit: PathBuf,
+}
+
+impl StateFiles {
+    /// The state file and the log are where the configuration says. What else there is stands beside the state file under its
+    /// name, so that two configurations that share a directory do not share budgets.
+    pub(super) fn of(config: &Config) -> Self {
+        let beside = |extension: &str| config.state_file.with_added_extension(extension);
+        Self {
+            confirmations: config.state_file.clone(),
+            limits: beside("limits"),
+            digest_key: beside("key"),
+            audit: config.audit_file.clone(),
+        }
+    }
+
+    /// Every file that belongs to the gate, those that stand beside the others included: no tool may write them (invariant
+    /// P6).
+    pub(crate) fn all(&self) -> Vec<PathBuf> {
+        let Self { confirmations, limits, digest_key, audit } = self;
+        let mut files = Vec::new();
+        for (file, companions) in [
+            (confirmations, &["lock", "new"][..]),
+            (limits, &["lock", "new"]),
+            (digest_key, &["lock", "new"]),
+            (audit, &["head", "head.new", "torn", "lock", "new"]),
+        ] {
+            files.push(file.clone());
+            files.extend(companions.iter().map(|companion| file.with_added_extension(companion)));
+        }
+        files
+    }
+}
+
+/// The stores, opened.
+pub(crate) struct Stores {
+    pub(crate) limiter: Arc<FileLimiter>,
+    pub(crate) confirmations: Arc<FileConfirmations>,
+    pub(crate) log: Arc<JsonlAudit>,
+    pub(crate) audit: SharedAudit,
+    pub(crate) digest_key: [u8; 32],
+}
+
+/// Opens everything. The log comes first: without it nothing else matters.
+pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudit>) -> Result<Stores, AssembleError> {
+    hide_from_git(config);
+    let log = Arc::new(JsonlAudit::open(&files.audit)?);
+    let audit: SharedAudit = match extra {
+        Some(extra) => Arc::new(Fanout::new("file", log.clone()).and_optional("log", extra)),
+        None => log.clone(),
+    };
+    let pending = usize::try_from(config.confirmation.max_pending).unwrap_or(usize::MAX);
+    let capacity = Capacity { entries: pending, per_principal: pending, ..FILE_CAPACITY };
+    let confirmations =
+        FileConfirmations::open_with(&files.confirmations, capacity, SystemClock::shared(), OsEntropy::shared())?;
+    confirmations.attach_approvers(asks_approvers(config));
+    Ok(Stores {
+        limiter: Arc::new(FileLimiter::open(&files.limits, quotas(&config.quotas))?),
+        confirmations: Arc::new(confirmations),
+        log,
+        audit,
+        digest_key: digest_key::load_or_make(&files.digest_key, &OsEntropy::default())?,
+    })
+}
+
+/// Approvers answer with `callgate approvals`, wherever the configuration asks for one.
+fn asks_approvers(config: &Config) -> bool {
+    let adjusted = config.tools.values().filter_map(|tool| tool.confirm.as_ref());
+    let declared = config.exec.iter().map(|tool| &tool.confirm);
+    let by_tool = adjusted.chain(declared).any(|confirm| matches!(confirm, Confirm::Approver { .. }));
+    by_tool
+        || config.channels.values().any(|channel| channel.policy().confirm_by == callgate_core::policy::By::Approver)
+}
+
+/// Keeps the command's own directory out of a repository: what is in it belongs to one machine. That it couldn't be done
+/// changes nothing.
+fn hide_from_git(config: &Config) {
+    let own = config.dir.join(crate::config::OWN_DIRECTORY);
+    if config.state_file.starts_with(&own) || config.audit_file.starts_with(&own) {
+        let ignore = own.join(".gitignore");
+        if !ignore.exists() && make_private(&own).is_ok() {
+            drop(std::fs::write(ignore, "*\n"));
+        }
+    }
+}
+
+fn make_private(directory: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+/// The quota of each bucket.
+fn quotas(quotas: &Quotas) -> impl Fn(&LimitKey<'_>) -> Quota + Send + Sync + use<> {
+    let quotas = quotas.clone();
+    move |key| match (key.purpose, key.tool) {
+        (Purpose::Calls, Some(tool)) => quotas.quota_for(key.channel, key.principal, tool),
+        _ => quotas.attempts,
+    }
+}

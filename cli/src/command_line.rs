@@ -1,0 +1,300 @@
+//! What may stand on the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use callgate_core::audit::chain::Head;
+use callgate_core::name::{NameError, check_label, check_principal, check_scope};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+
+const ABOUT: &str = "The gate that every tool call of an AI agent passes";
+const LONG_ABOUT: &str = "\
+The gate that every tool call of an AI agent passes: resolve, validate, clamp, authorize, rate limit, plan, confirm, \
+intercept, execute, contain, audit. In this order, every time, with one record for every call.
+
+It works without any configuration: the built-in tools time.now, fs.list, fs.read, fs.search and fs.write are confined to the \
+current directory, and what happens is recorded in .callgate/audit.jsonl. `callgate init` writes a callgate.toml to change that.";
+const EXAMPLES: &str = "\
+Examples:
+  callgate tools                                           the tools there are
+  callgate call fs.search '{\"pattern\":\"TODO\",\"max\":5000}'  search; max is brought to 1000, and said to be
+  callgate call fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}' asks, and says how to confirm
+  callgate inspect fs.write                                every step that such a call takes, running nothing
+  callgate audit verify                                    whether the record is whole
+
+Exit status:
+  0  the call succeeded                     3  refused by the gate; the code is on standard error
+  1  the tool failed, or a check found it   4  the call waits to be confirmed; nothing has run yet
+  2  the command line or configuration      128+N  ended by signal N (130: Ctrl-C)
+     can't be used; nothing ran";
+
+/// The command line.
+#[derive(Parser, Debug)]
+#[command(
+    name = "callgate",
+    bin_name = "callgate",
+    version,
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_help = EXAMPLES,
+    max_term_width = 110,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+pub(crate) struct CommandLine {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Global {
+    /// The configuration [default: CALLGATE_CONFIG, else the nearest callgate.toml, else none]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// When to use colours. `auto` also follows NO_COLOR and CLICOLOR_FORCE
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = false)]
+    pub(crate) color: ColorChoice,
+    /// Log to standard error what happens; twice for more. RUST_LOG says it in detail
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Call a tool through the gate
+    Call(Box<CallArgs>),
+    /// List the tools that a caller may see
+    Tools(ToolsArgs),
+    /// Explain every step that a call of a tool takes, running nothing
+    Inspect(InspectArgs),
+    /// Walk one call to every end of the gate, and show outcome, effect and record
+    Demo,
+    /// Read and verify the record of calls
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// Write a callgate.toml to start from
+    Init(InitArgs),
+    /// Check and show the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+}
+
+const CALLER: &str = "Caller";
+const CALLER_HELP: &str = "\
+Who calls. With none of these three the local user calls: channel cli, principal local-shell, every scope. As soon as one \
+of them is given nothing is made up: no principal unless it is named, and no scope but those that are listed.";
+
+/// Who calls.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = CALLER)]
+pub(crate) struct CallerArgs {
+    /// The channel that the call comes through, such as cli, tui, mcp, web or telegram [default: cli]
+    #[arg(long, value_parser = channel, long_help = format!("The channel that the call comes through, such as cli, tui, mcp, web or telegram [default: cli]\n\n{CALLER_HELP}"))]
+    pub(crate) channel: Option<String>,
+    /// The principal that was authenticated [default: local-shell, when nothing is said of the caller]
+    #[arg(long, value_parser = principal)]
+    pub(crate) principal: Option<String>,
+    /// A scope that the caller holds; may be given several times [default: *, when nothing is said of the caller]
+    #[arg(long = "scope", value_name = "SCOPE", value_parser = scope)]
+    pub(crate) scopes: Vec<String>,
+    /// The tenant, where one gate serves several
+    #[arg(long, value_parser = channel)]
+    pub(crate) tenant: Option<String>,
+    /// The session or conversation
+    #[arg(long, value_parser = channel)]
+    pub(crate) session: Option<String>,
+}
+
+const CALL_EXAMPLES: &str = "\
+Examples:
+  callgate call time.now
+  callgate call fs.search '{\"pattern\":\"TODO\",\"glob\":\"*.rs\"}'
+  echo '{\"path\":\"notes.md\"}' | callgate call fs.read -
+  callgate call fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}'       asks: exit status 4, and a token
+  callgate call fs.write --confirm TOKEN                          runs what was asked about, once
+  callgate call fs.write '{...}' --plan                           says what would run
+  callgate call fs.read '{\"path\":\"a.txt\"}' --channel mcp          refused: nobody is known there
+  callgate call time.now --quiet | jq -r .rfc3339
+
+Exit status: 0 success, 1 the tool failed, 2 usage, 3 refused by the gate (code on standard error), 4 asked (nothing has run).";
+
+#[derive(Args, Debug)]
+#[command(after_help = CALL_EXAMPLES)]
+pub(crate) struct CallArgs {
+    /// The tool
+    #[arg(value_name = "TOOL")]
+    pub(crate) tool: String,
+    /// The arguments: one JSON object, `-` to read it from standard input [default: {}]
+    #[arg(value_name = "JSON", allow_hyphen_values = true)]
+    pub(crate) arguments: Option<OsString>,
+    /// Read the arguments from a file; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "arguments", value_hint = ValueHint::FilePath)]
+    pub(crate) args_file: Option<PathBuf>,
+    /// Say what would run; nothing is run, asked or charged
+    #[arg(long)]
+    pub(crate) plan: bool,
+    /// Run the call that this token was given for. Arguments that stand beside it count for nothing
+    #[arg(long, value_name = "TOKEN", conflicts_with = "plan")]
+    pub(crate) confirm: Option<String>,
+    /// Print the whole outcome as JSON
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) json: bool,
+    /// Print only the result, as JSON, and of an error only its code
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) caller: CallerArgs,
+    /// Names this call in the record [default: 128 random bits]
+    #[arg(long, value_name = "ID", value_parser = principal, help_heading = CALLER)]
+    pub(crate) request_id: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ToolsArgs {
+    /// Only tools whose names start so
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) prefix: String,
+    /// Only as many as fit into the context of this model
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) budget: Option<String>,
+    /// Print what a model is told of the tools, as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) caller: CallerArgs,
+}
+
+const INSPECT_EXAMPLES: &str = "\
+Examples:
+  callgate inspect fs.write
+  callgate inspect fs.write --channel telegram --principal alice --scope files:write
+  callgate inspect fs.write --plan --json
+
+A step is active (runs), conditional (depends on the call), dormant (can't fire as things are) or skipped.";
+
+#[derive(Args, Debug)]
+#[command(after_help = INSPECT_EXAMPLES)]
+pub(crate) struct InspectArgs {
+    /// The tool
+    #[arg(value_name = "TOOL")]
+    pub(crate) tool: String,
+    /// As for a call with --plan
+    #[arg(long)]
+    pub(crate) plan: bool,
+    /// Print the inspection as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) caller: CallerArgs,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum AuditCommand {
+    /// Show the latest records
+    Tail(TailArgs),
+    /// Check that no record was changed, removed or added
+    ///
+    /// Follows the chain of hashes through the whole file and compares its end with the head that is kept beside it. Every
+    /// problem is reported with its line. Exit status 0 when the record is whole, 1 when it is not.
+    Verify(VerifyArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TailArgs {
+    /// How many records
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(crate) lines: usize,
+    /// Go on with the records that come, until Ctrl-C
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Print the records as they are, one JSON object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The log [default: that of the configuration]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// The log [default: that of the configuration]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Compare with this head, which was copied before, instead of the one that stands beside the log
+    #[arg(long, value_name = "SEQ:HASH", value_parser = crate::commands::parse_head)]
+    pub(crate) head: Option<Head>,
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InitArgs {
+    /// Where to write callgate.toml
+    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Replace a callgate.toml that is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ConfigCommand {
+    /// Say everything that is wrong with a configuration
+    ///
+    /// Reads the file as every command does, and puts it to use without calling anything: schemas are built, programs are looked
+    /// up. Exit status 0 when it can be used, 2 when it can't.
+    Check(ConfigArgs),
+    /// Show what holds, with the defaults filled in
+    Show(ConfigArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ConfigArgs {
+    /// The configuration [default: as for every command]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "config")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  callgate completions bash > ~/.local/share/bash-completion/completions/callgate
+  callgate completions zsh > ~/.zfunc/_callgate
+  callgate completions fish > ~/.config/fish/completions/callgate.fish";
+
+#[derive(Args, Debug)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+fn channel(text: &str) -> Result<String, NameError> {
+    check_label(text).map(|()| text.to_owned())
+}
+
+fn principal(text: &str) -> Result<String, NameError> {
+    check_principal(text).map(|()| text.to_owned())
+}
+
+fn scope(text: &str) -> Result<String, NameError> {
+    check_scope(text).map(|()| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        CommandLine::command().debug_assert();
+    }
+}

@@ -1,0 +1,264 @@
+//! `callgate audit tail`: the latest records.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::super::Setting;
+use super::{log_file, shown};
+use crate::command_line::TailArgs;
+use crate::exit::Exit;
+use crate::table::{Cell, Table};
+use crate::terminal::{BAD, DIM, GOOD, NAME, Terminal, WARN, visible};
+use crate::trouble::Trouble;
+
+/// How often a followed log is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+/// How much is read at once from the end of a log.
+const BLOCK: u64 = 64 << 10;
+/// A longer line is none of the log's.
+const LONGEST: u64 = 4 << 20;
+
+pub(in crate::commands) fn tail(args: &TailArgs, setting: &Setting, terminal: &mut Terminal) -> Result<Exit, Trouble> {
+    let file = log_file(args.file.as_deref(), setting)?;
+    let unreadable = |error: io::Error| Trouble::failed(format!("{} can't be read: {error}", shown(&file)));
+    let mut follower = match File::open(&file) {
+        Ok(handle) => Follower::new(handle),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && args.file.is_none() && !args.follow => {
+            terminal.err.line("nothing was recorded here yet");
+            return Ok(Exit::Success);
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound && args.follow => Follower::waiting(),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let lines = follower.last(args.lines).map_err(unreadable)?;
+    let mut printer = Printer { json: args.json, widths: Vec::new() };
+    printer.print(&lines, terminal);
+    // Ctrl-C ends it, as it ends every program that says nothing about it.
+    while args.follow && !terminal.out.is_broken() {
+        let lines = follower.next(&file).map_err(unreadable)?;
+        if lines.is_empty() {
+            std::thread::sleep(PAUSE);
+        }
+        printer.print(&lines, terminal);
+    }
+    Ok(Exit::Success)
+}
+
+/// A log that grows.
+struct Follower {
+    handle: Option<File>,
+    /// How far it was read.
+    at: u64,
+}
+
+impl Follower {
+    const fn new(handle: File) -> Self {
+        Self { handle: Some(handle), at: 0 }
+    }
+
+    /// There is no log yet.
+    const fn waiting() -> Self {
+        Self { handle: None, at: 0 }
+    }
+
+    /// The last lines, as many as that; reads no more of the log than it has to.
+    fn last(&mut self, count: usize) -> io::Result<Vec<String>> {
+        let Some(handle) = &mut self.handle else { return Ok(Vec::new()) };
+        let end = handle.metadata()?.len();
+        let mut from = end;
+        let mut bytes = Vec::new();
+        // One more than asked for, because the last line has a break at its end.
+        while from > 0 && bytes.iter().filter(|byte| **byte == b'\n').count() <= count {
+            let start = from.saturating_sub(BLOCK);
+            let mut block = Vec::new();
+            handle.seek(SeekFrom::Start(start))?;
+            Read::take(&mut *handle, from.saturating_sub(start)).read_to_end(&mut block)?;
+            block.append(&mut bytes);
+            bytes = block;
+            from = start;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let complete = text.rfind('\n').map_or("", |at| text.get(..at).unwrap_or_default());
+        self.at = from.saturating_add(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1));
+        let lines: Vec<&str> = complete.lines().collect();
+        Ok(lines.iter().skip(lines.len().saturating_sub(count)).map(|line| (*line).to_owned()).collect())
+    }
+
+    /// The whole lines that came since.
+    fn next(&mut self, file: &Path) -> io::Result<Vec<String>> {
+        self.reopen(file)?;
+        let Some(handle) = &mut self.handle else { return Ok(Vec::new()) };
+        handle.seek(SeekFrom::Start(self.at))?;
+        let mut reader = BufReader::new(handle);
+        let mut lines = Vec::new();
+        loop {
+            let mut line = Vec::new();
+            let read = Read::take(&mut reader, LONGEST).read_until(b'\n', &mut line)?;
+            if line.pop() != Some(b'\n') {
+                return Ok(lines);
+            }
+            self.at = self.at.saturating_add(read as u64);
+            lines.push(String::from_utf8_lossy(&line).into_owned());
+        }
+    }
+
+    /// Goes on with another file, when the log was put aside, or cut off.
+    fn reopen(&mut self, file: &Path) -> io::Result<()> {
+        let moved = match (&self.handle, fs::metadata(file)) {
+            (_, Err(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            (_, Err(error)) => return Err(error),
+            (None, Ok(_)) => true,
+            (Some(handle), Ok(there)) => !same(&handle.metadata()?, &there) || there.len() < self.at,
+        };
+        if moved {
+            *self = Self::new(File::open(file)?);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+#[cfg(not(unix))]
+fn same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+    true
+}
+
+struct Printer {
+    json: bool,
+    /// The widths of the columns so far, so that what follows lines up.
+    widths: Vec<usize>,
+}
+
+impl Printer {
+    fn print(&mut self, lines: &[String], terminal: &mut Terminal) {
+        if self.json {
+            lines.iter().for_each(|line| terminal.out.line(line));
+            return;
+        }
+        if lines.is_empty() {
+            return;
+        }
+        let heads = ["SEQ", "TIME", "CALLER", "TOOL", "END", "EFFECT", "DETAILS"];
+        let heads = if self.widths.is_empty() { heads } else { [""; 7] };
+        let mut table = Table::new(heads).at_least(&self.widths);
+        for line in lines {
+            table.row(row(line));
+        }
+        self.widths = table.widths();
+        let text = table.render(terminal.out.width(), terminal.out.brush());
+        terminal.out.print(&text);
+    }
+}
+
+fn row(line: &str) -> [Cell; 7] {
+    let Ok(record) = serde_json::from_str::<Value>(line) else {
+        let empty = || Cell::from("");
+        return [
+            Cell::painted(BAD, "?"),
+            empty(),
+            empty(),
+            empty(),
+            empty(),
+            empty(),
+            Cell::painted(BAD, "no record: `callgate audit verify` says more"),
+        ];
+    };
+    let text = |name: &str| record.get(name).and_then(Value::as_str).map(visible).unwrap_or_default();
+    let caller = match text("principal") {
+        principal if principal.is_empty() => text("channel"),
+        principal => format!("{}:{principal}", text("channel")),
+    };
+    let (kind, effect) = (text("kind"), text("effect"));
+    let end = match kind.as_str() {
+        "terminal" => text("end"),
+        _ => kind.clone(),
+    };
+    let style = match (record.get("code"), end.as_str()) {
+        (Some(_), _) => BAD,
+        (None, "done" | "answered") => GOOD,
+        (None, "asked" | "intent") => WARN,
+        _ => DIM,
+    };
+    let details = match kind.as_str() {
+        "note" => text("note"),
+        _ => [text("code"), text("detail"), clamps(&record), took(&record)]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("; "),
+    };
+    [
+        Cell::painted(DIM, record.get("seq").map(ToString::to_string).unwrap_or_default()),
+        Cell::painted(DIM, text("at")),
+        caller.into(),
+        Cell::painted(NAME, text("tool")),
+        Cell::painted(style, end),
+        match (kind.as_str(), effect.as_str()) {
+            ("terminal", "unknown") => Cell::painted(WARN, effect),
+            ("terminal", _) => effect.into(),
+            _ => "".into(),
+        },
+        details.into(),
+    ]
+}
+
+fn clamps(record: &Value) -> String {
+    let clamps = record.get("clamped").and_then(Value::as_array).into_iter().flatten();
+    let part = |clamp: &Value, name| clamp.get(name).and_then(Value::as_str).map(visible).unwrap_or_default();
+    let texts: Vec<String> = clamps
+        .map(|clamp| format!("{} {} -> {}", part(clamp, "field"), part(clamp, "from"), part(clamp, "to")))
+        .collect();
+    texts.join(", ")
+}
+
+fn took(record: &Value) -> String {
+    match record.get("took_us").and_then(Value::as_u64) {
+        Some(us) if us >= 1_000_000 => format!("{:.1} s", us as f64 / 1e6),
+        Some(us) => format!("{:.1} ms", us as f64 / 1e3),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_found_from_the_end() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let long = "x".repeat(100_000);
+        write!(file, "one\n{long}\nthree\nfour\nhalf").unwrap();
+        let last = |count| Follower::new(File::open(file.path()).unwrap()).last(count).unwrap();
+        assert_eq!(last(2), ["three", "four"]);
+        assert_eq!(last(3).first().map(String::len), Some(100_000));
+        assert_eq!(last(9).len(), 4);
+        assert_eq!(last(0), [""; 0]);
+    }
+
+    #[test]
+    fn a_followed_log_may_grow_and_be_put_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, aside) = (dir.path().join("log"), dir.path().join("old"));
+        fs::write(&path, "one\ntw").unwrap();
+        let mut follower = Follower::new(File::open(&path).unwrap());
+        assert_eq!(follower.last(5).unwrap(), ["one"]);
+        assert_eq!(follower.next(&path).unwrap(), [""; 0]);
+        fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"o\nthree\n").unwrap();
+        assert_eq!(follower.next(&path).unwrap(), ["two", "three"]);
+        fs::rename(&path, &aside).unwrap();
+        assert_eq!(follower.next(&path).unwrap(), [""; 0]);
+        fs::write(&path, "new\n").unwrap();
+        assert_eq!(follower.next(&path).unwrap(), ["new"]);
+    }
+}

@@ -1,0 +1,111 @@
+//! `callgate audit verify`: whether the record is whole.
+
+use std::fmt::Write;
+use std::io;
+use std::path::Path;
+
+use callgate_core::audit::chain::Head;
+use callgate_std::audit::{Report, verify_file};
+use callgate_std::confirmations::FileError;
+use serde_json::{Value, json};
+
+use super::super::Setting;
+use super::{log_file, shown};
+use crate::command_line::VerifyArgs;
+use crate::exit::Exit;
+use crate::terminal::{BAD, BOLD, Brush, GOOD, Terminal, WARN, visible};
+use crate::trouble::Trouble;
+
+pub(in crate::commands) fn verify(
+    args: &VerifyArgs,
+    setting: &Setting,
+    terminal: &mut Terminal,
+) -> Result<Exit, Trouble> {
+    let file = log_file(args.file.as_deref(), setting)?;
+    let report = verify_file(&file, args.head).map_err(|error| match error {
+        FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound && !file.exists() => {
+            Trouble::failed(format!("there is no log at {}", shown(&file)))
+                .with_help("a log is made by the first call; if there were calls, somebody took it away")
+        }
+        error => Trouble::failed(format!("the log can't be verified: {error}")),
+    })?;
+    if args.json {
+        terminal.out.line(json_of(&file, &report));
+    } else {
+        let text = text_of(&file, &report, terminal.out.brush());
+        terminal.out.print(&text);
+    }
+    Ok(if report.is_intact() { Exit::Success } else { Exit::Failed })
+}
+
+fn text_of(file: &Path, report: &Report, brush: Brush) -> String {
+    let mut text = String::new();
+    let verdict = if report.is_intact() { brush.paint(GOOD, "intact") } else { brush.paint(BAD, "BROKEN") };
+    // A string takes everything.
+    let _ = writeln!(text, "{}: {verdict}", brush.paint(BOLD, shown(file)));
+    for problem in &report.problems {
+        let _ = writeln!(text, "  {}", visible(&problem.to_string()));
+    }
+    let more = report.problem_count.saturating_sub(report.problems.len() as u64);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more problems");
+    }
+    let Report { lines, intents, terminals, notes, head, .. } = report;
+    let _ = writeln!(text, "  lines   {lines}: {intents} intents, {terminals} ends of calls, {notes} notes of the log");
+    let _ = writeln!(text, "  head    {}:{}", head.seq, head.hash);
+    if report.beyond_anchor > 0 {
+        let _ = writeln!(text, "  beyond  {} lines that the head does not vouch for", report.beyond_anchor);
+    }
+    if report.open_intent_count > 0 {
+        let _ = writeln!(
+            text,
+            "  {}  {} calls started and have no end here: they run right now, or were killed, and whether they took effect \
+             is not known",
+            brush.paint(WARN, "open  "),
+            report.open_intent_count
+        );
+    }
+    for intent in &report.open_intents {
+        let (tool, id) = (visible(&intent.tool), visible(&intent.request_id));
+        let _ = writeln!(text, "          line {}: {tool}, request {id}", intent.line);
+    }
+    text
+}
+
+fn json_of(file: &Path, report: &Report) -> Value {
+    let problem = |problem: &callgate_std::audit::Problem| {
+        let text = problem.to_string();
+        let text = text.strip_prefix(&format!("line {}: ", problem.line)).unwrap_or(&text).to_owned();
+        json!({ "line": problem.line, "problem": text })
+    };
+    let open = report
+        .open_intents
+        .iter()
+        .map(|intent| json!({ "line": intent.line, "tool": intent.tool, "request_id": intent.request_id }));
+    json!({
+        "file": file.display().to_string(),
+        "intact": report.is_intact(),
+        "first_broken": report.first_broken(),
+        "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
+        "problem_count": report.problem_count,
+        "lines": report.lines,
+        "intents": report.intents,
+        "terminals": report.terminals,
+        "notes": report.notes,
+        "beyond_anchor": report.beyond_anchor,
+        "open_intents": open.collect::<Vec<_>>(),
+        "open_intent_count": report.open_intent_count,
+        "head": { "seq": report.head.seq, "hash": report.head.hash.to_string() },
+    })
+}
+
+/// A head as `audit verify` prints it: the number of the last line and its hash.
+///
+/// # Errors
+/// The text is none.
+pub(crate) fn parse_head(text: &str) -> Result<Head, &'static str> {
+    const EXPECTED: &str = "a head is the number of a line and its hash, as `audit verify` prints it: 12:3fa2...";
+    let (seq, hash) = text.split_once(':').ok_or(EXPECTED)?;
+    let (seq, hash) = (seq.parse().map_err(|_| EXPECTED)?, hash.parse().map_err(|_| EXPECTED)?);
+    Ok(Head { seq, hash })
+}

@@ -1,0 +1,93 @@
+//! The commands, one file each.
+
+mod audit;
+mod call;
+mod completions;
+mod config;
+mod demo;
+mod init;
+mod inspect;
+mod tools;
+
+pub(crate) use audit::parse_head;
+
+use std::process::ExitCode;
+
+use anstream::ColorChoice;
+use callgate_std::audit::SharedAudit;
+use callgate_std::contain::quiet_contained_panics;
+use clap::Parser;
+
+use crate::command_line::{AuditCommand, Command, CommandLine, ConfigCommand, Global};
+use crate::exit::Exit;
+use crate::logging;
+use crate::terminal::{BAD, Terminal};
+use crate::trouble::Trouble;
+
+/// Runs the command that this process was started for.
+#[must_use]
+pub fn main() -> ExitCode {
+    quiet_contained_panics();
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(error) => {
+            // Nobody reads: there is nobody to tell.
+            drop(error.print());
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code()));
+        }
+    };
+    let mut terminal = Terminal::of_process(match line.global.color {
+        clap::ColorChoice::Auto => ColorChoice::Auto,
+        clap::ColorChoice::Always => ColorChoice::Always,
+        clap::ColorChoice::Never => ColorChoice::Never,
+    });
+    let exit = match run(line, &mut terminal) {
+        Ok(exit) => exit,
+        Err(trouble) => {
+            let text = trouble.render(terminal.err.brush());
+            terminal.err.print(&text);
+            trouble.exit()
+        }
+    };
+    match terminal.out.fault().map(ToString::to_string) {
+        Some(fault) => {
+            let error = terminal.err.brush().paint(BAD, "error");
+            terminal.err.line(format_args!("{error}: the output could not be written: {fault}"));
+            if exit == Exit::Success { Exit::Failed.into() } else { exit.into() }
+        }
+        None => exit.into(),
+    }
+}
+
+fn run(line: CommandLine, terminal: &mut Terminal) -> Result<Exit, Trouble> {
+    let setting = Setting { log: logging::start(line.global.verbose)?, global: line.global };
+    match line.command {
+        Command::Call(args) => call::run(&args, &setting, terminal),
+        Command::Tools(args) => tools::run(&args, &setting, terminal),
+        Command::Inspect(args) => inspect::run(&args, &setting, terminal),
+        Command::Demo => demo::run(terminal),
+        Command::Audit(AuditCommand::Tail(args)) => audit::tail(&args, &setting, terminal),
+        Command::Audit(AuditCommand::Verify(args)) => audit::verify(&args, &setting, terminal),
+        Command::Init(args) => init::run(&args, terminal),
+        Command::Config(ConfigCommand::Check(args)) => config::check(&args, &setting, terminal),
+        Command::Config(ConfigCommand::Show(args)) => config::show(&args, &setting, terminal),
+        Command::Completions(args) => {
+            completions::run(&args, terminal);
+            Ok(Exit::Success)
+        }
+    }
+}
+
+/// What every command is given.
+struct Setting {
+    global: Global,
+    /// Where records are shown as they are made.
+    log: Option<SharedAudit>,
+}
+
+impl Setting {
+    /// The configuration in force.
+    fn config(&self) -> Result<crate::config::Config, Trouble> {
+        Ok(crate::assemble::load(self.global.config.as_deref())?)
+    }
+}
