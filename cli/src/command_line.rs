@@ -1,4 +1,5 @@
 //! What may stand on the command line.
+#![expect(clippy::doc_markdown, reason = "these texts are shown to people, as they are")]
 
 use std::ffi::OsString;
 use std::path::PathBuf;

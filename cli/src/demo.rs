@@ -76,7 +76,7 @@ struct Guard;
 
 impl Interceptor<Reply, Arc<str>> for Guard {
     fn judge(&self, subject: &Subject<'_>) -> Interception<Reply, Arc<str>> {
-        match subject.args.get("text").and_then(|text| text.as_text()) {
+        match subject.args.get("text").and_then(callgate_core::json::Value::as_text) {
             Some(text) if text.eq_str("archive") => Interception::Veto("the archive is read-only today".into()),
             Some(text) if text.eq_str("crash") => Interception::Failed("the guard lost its list".into()),
             _ => Interception::Continue,
@@ -114,6 +114,7 @@ impl ToolSource for Hiding {
     }
 }
 
+#[expect(clippy::panic, reason = "one of the tools shows how a panic is contained")]
 fn tools(ran: &Arc<AtomicU32>, clock: &ManualClock) -> Result<Registry, RegistryError> {
     let schema = json!({
         "type": "object",
