@@ -171,6 +171,8 @@ fn f5_bounds_replace_more_and_never_less() {
             assert_eq!(redaction.text("plain", Secrets::of(args, &[])).to_string(), "***REDACTED***");
         }
     });
+    let same = format!("{{\"passwords\":[{}\"hunter2\"],\"note\":\"plain\"}}", "\"hunter2\",".repeat(40));
+    assert_eq!(redacted(&same, &[]), r#"{"passwords":"***REDACTED***","note":"plain"}"#);
     let paths: Vec<String> = (0..65).map(|nth| format!("/f{nth}")).collect();
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
     assert_eq!(redacted(r#"{"note":"plain"}"#, &paths[..64]), r#"{"note":"plain"}"#);

@@ -59,6 +59,7 @@ fn l2_names_with_values() {
             "Login { user: \"bob\", password: *, max: 5 }",
         ),
         ("\"credentials\": {\"a\": [\"x}\", 2], \"b\": \"y\"}, \"max\": 5", "\"credentials\": *, \"max\": 5"),
+        ("\"credentials\": {\"a\": \"\", \"b\": \"}\"}, \"max\": 5", "\"credentials\": *, \"max\": 5"),
         ("tokens: [\"a\", \"b\"], max: 5", "tokens: *, max: 5"),
         ("key: |\nprivate_key: |\n  abc\n  def\nother: 1", "key: |\nprivate_key: |\n  *\nother: 1"),
         ("password=ab,cd", "password=*"),
@@ -116,6 +117,7 @@ fn l2_headers_and_phrases_reach_to_the_end_of_the_line() {
         ("passphrase: correct horse battery staple", "passphrase: *"),
         ("got Bearer abcdef, sorry", "got Bearer *, sorry"),
         ("got bearer  abcdef", "got bearer  *"),
+        ("got Bearer a/b+c== and", "got Bearer * and"),
         ("got Bearer in-valid.token/x and", "got Bearer * and"),
         ("Basic dXNlcjpwYXNz and", "Basic * and"),
         ("Proxy-Authorization=Basic dXNlcjpwYXNz", "Proxy-Authorization=*"),
@@ -269,6 +271,8 @@ fn f5_bounds() {
         let json = format!("{{\"max\":5,\"secret\":{text:?}}}");
         assert!(redacted(&json).starts_with("{\"max\":5,\"secret\":\"***REDACTED***"));
     }
+    assert_eq!(redacted(&"x".repeat(8192)), "x".repeat(8192));
+    assert_eq!(redacted(&"x ".repeat(4097)), "x ".repeat(4096) + "[cut: 8194 bytes in all]");
     let pairs = |count: usize| "pwd=x\n".repeat(count);
     assert_eq!(redacted(&pairs(32)), "pwd=***REDACTED***\n".repeat(32));
     assert_eq!(redacted(&pairs(33)), "***REDACTED***");
