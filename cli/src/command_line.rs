@@ -1,5 +1,4 @@
 //! What may stand on the command line.
-#![expect(clippy::doc_markdown, reason = "these texts are shown to people, as they are")]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,6 +17,7 @@ It works without any configuration: the built-in tools time.now, fs.list, fs.rea
 current directory, and what happens is recorded in .callgate/audit.jsonl. `callgate init` writes a callgate.toml to change that.";
 const EXAMPLES: &str = "\
 Examples:
+  callgate demo                                            one call to every end of the gate, explained
   callgate tools                                           the tools there are
   callgate call fs.search '{\"pattern\":\"TODO\",\"max\":5000}'  search; max is brought to 1000, and said to be
   callgate call fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}' asks, and says how to confirm
@@ -51,17 +51,18 @@ pub(crate) struct CommandLine {
     pub(crate) command: Command,
 }
 
+const CONFIG_HELP: &str = "The configuration [default: CALLGATE_CONFIG, else the nearest callgate.toml, else none]";
+const COLOR_HELP: &str = "When to use colours; auto follows NO_COLOR, CLICOLOR and CLICOLOR_FORCE";
+const VERBOSE_HELP: &str = "Log to standard error what happens; twice for more. RUST_LOG says it in detail";
+
 /// What every command takes.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Global {
-    /// The configuration [default: CALLGATE_CONFIG, else the nearest callgate.toml, else none]
-    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, help = CONFIG_HELP)]
     pub(crate) config: Option<PathBuf>,
-    /// When to use colours. `auto` also follows NO_COLOR and CLICOLOR_FORCE
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = false)]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help = COLOR_HELP)]
     pub(crate) color: ColorChoice,
-    /// Log to standard error what happens; twice for more. RUST_LOG says it in detail
-    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    #[arg(long, short, global = true, action = clap::ArgAction::Count, help = VERBOSE_HELP)]
     pub(crate) verbose: u8,
 }
 

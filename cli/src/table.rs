@@ -133,7 +133,7 @@ mod tests {
         table.row(["1".into(), "x".into(), "one two three four five".into()]);
         table.row(["22".into(), "yyyyy".into(), "".into()]);
         let text = table.render(27, Brush::PLAIN);
-        assert_eq!(text, " A   WIDE   TEXT\n 1   x      one two three\n             four five\n 22  yyyyy\n");
+        assert_eq!(text, " A   WIDE   TEXT\n 1   x      one two three\n            four five\n 22  yyyyy\n");
         assert!(table.cut().render(27, Brush::PLAIN).contains("one two thre..."));
     }
 }

@@ -178,7 +178,7 @@ truncated       no
     #[test]
     fn what_is_no_table_is_a_list() {
         assert_eq!(shown(&json!(["a", "b"])), "- a\n- b\n");
-        assert_eq!(shown(&json!({"tags": ["a", "b"], "none": [], "n": null})), "tags  a, b\nnone  none\nn     -\n");
+        assert_eq!(shown(&json!({"tags": ["a", "b"], "none": [], "n": null})), "n     -\nnone  none\ntags  a, b\n");
         assert_eq!(shown(&json!([{"a": [1, [2]]}, 3])), "- a\n    - 1\n    - - 2\n- 3\n");
         assert_eq!(shown(&json!("one\ntwo\n")), "one\ntwo\n");
         assert_eq!(shown(&json!({"content": "x\ny"})), "content\n  x\n  y\n");

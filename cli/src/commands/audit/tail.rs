@@ -149,12 +149,12 @@ impl Printer {
         }
         let heads = ["SEQ", "TIME", "CALLER", "TOOL", "END", "EFFECT", "DETAILS"];
         let heads = if self.widths.is_empty() { heads } else { [""; 7] };
-        let mut table = Table::new(heads).at_least(&self.widths);
+        let mut table = Table::new(heads).at_least(&self.widths).cut();
         for line in lines {
             table.row(row(line));
         }
         self.widths = table.widths();
-        let text = table.render(terminal.out.width(), terminal.out.brush());
+        let text = table.render(terminal.out.view_width(), terminal.out.brush());
         terminal.out.print(&text);
     }
 }
@@ -223,8 +223,8 @@ fn clamps(record: &Value) -> String {
 fn took(record: &Value) -> String {
     match record.get("took_us").and_then(Value::as_u64) {
         Some(us) if us >= 1_000_000 => format!("{:.1} s", us as f64 / 1e6),
-        Some(us) => format!("{:.1} ms", us as f64 / 1e3),
-        None => String::new(),
+        Some(us) if us >= 1_000 => format!("{} ms", us / 1_000),
+        _ => String::new(),
     }
 }
 
