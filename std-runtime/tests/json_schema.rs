@@ -164,7 +164,14 @@ fn s5_multiplying_schemas_are_refused() {
     let [message] = &violations(&two, &nested(60))[..] else { panic!() };
     assert!(message.starts_with("Nested too deep for the schema"), "{message}");
 
-    // Alternatives that a tag tells apart are not all looked at.
+    // The validator looks at both of two alternatives, whatever tells them apart.
+    let both = |tag: &str| json!({"properties": {"k": {"const": tag}, "c": {"$ref": "#/$defs/e"}}, "required": ["k"]});
+    let both = admitted(&json!({"$ref": "#/$defs/e", "$defs": {"e": {"anyOf": [both("a"), both("b")]}}}));
+    let message =
+        violations(&both, &(0..40).fold(json!({"k": "a"}), |value, _| json!({"k": "b", "c": value}))).concat();
+    assert!(message.starts_with("Nested too deep for the schema"), "{message}");
+
+    // Of more alternatives that a tag tells apart, one is looked at.
     let tagged = |tag: &str| json!({"type": "object", "properties": {"kind": {"const": tag}, "c": {"$ref": "#/$defs/e"}}, "required": ["kind"]});
     let tagged = json!({"$ref": "#/$defs/e", "$defs": {"e": {"oneOf": [tagged("a"), tagged("b"), tagged("c"), {"type": "null"}]}}});
     let untagged = admitted(&tagged);
@@ -203,6 +210,8 @@ fn s5_size_and_depth_of_a_schema_are_bounded() {
         json!({"$ref": "#/$defs/d0", "$defs": chain})
     };
     assert_refused(&chain(300), "or 512 within each other");
+    // What the walk did not come to is not told to be missing.
+    assert_eq!(JsonSchema::new(&chain(600), Profile::VALUE).unwrap_err().faults().len(), 1);
     let deep = |levels: usize| (0..levels).fold(json!("x"), |value, _| json!({ "c": value }));
     for (length, most) in [(4, 50), (12, 18), (20, 11)] {
         let chain = admitted(&chain(length));
