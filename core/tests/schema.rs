@@ -200,6 +200,11 @@ fn lengths_count_code_points() {
         &["\"ab\"", "\"\u{1f600}\u{1f600}\"", r#""\ud83d\ude00\u0061""#, "\"e\u{301}\""],
         &["\"\u{e9}\"", "\"abc\"", "\"\""],
     );
+    // Three code points of four bytes each are not four, and not twelve.
+    let wide = "\"\u{1f600}\u{1f601}\u{1f602}\"";
+    assert_fits(&Schema::string().min_length(3).max_length(3), &[wide], &[]);
+    assert_fits(&Schema::string().min_length(4), &["\"abcd\""], &[wide]);
+    assert_fits(&Schema::string().max_length(2), &[], &[wide]);
     assert_fits(&Schema::string().max_length(0), &["\"\""], &["\"a\""]);
     assert_fits(&Schema::string().max_length(u32::MAX), &["\"abc\""], &[]);
 }

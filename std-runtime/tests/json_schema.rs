@@ -145,6 +145,30 @@ fn s5_multiplying_schemas_are_refused() {
     let into = admitted(&doubling(24, &into));
     assert_eq!(violations(&into, &deep(8)), [""; 0]);
     assert!(violations(&into, &deep(24)).concat().starts_with("Nested too deep for the schema"));
+    // The same on every way into a value.
+    let object: &dyn Fn(Value) -> Value = &|value| json!({ "a": value });
+    let array: &dyn Fn(Value) -> Value = &|value| json!([value]);
+    let ways: [(&dyn Fn(Value) -> Value, _); 8] = [
+        (&|next| json!({ "additionalProperties": next }), object),
+        (&|next| json!({ "unevaluatedProperties": next }), object),
+        (&|next| json!({"patternProperties": {"^a": next}}), object),
+        (&|next| json!({"properties": {"b": true}, "patternProperties": {"": next}}), object),
+        (&|next| json!({ "items": next }), array),
+        (&|next| json!({ "unevaluatedItems": next }), array),
+        (&|next| json!({"prefixItems": [next]}), array),
+        (&|next| json!({ "contains": next }), array),
+    ];
+    for (way, wrap) in ways {
+        let schema = doubling(24, &|next: Value| json!({"allOf": [way(next.clone()), way(next)]}));
+        let found = match JsonSchema::new(&schema, Profile::VALUE) {
+            Ok(schema) => violations(&schema, &(0..24).fold(json!(1), |value, _| wrap(value))).concat(),
+            Err(error) => error.to_string(),
+        };
+        assert!(found.contains("Nested too deep") || found.contains("4096 steps"), "{schema}: {found}");
+    }
+    let names = json!({"propertyNames": {"$ref": "#/$defs/l0"}, "$defs": doubling(24, &in_place)["$defs"]});
+    assert_refused(&names, "checking one value may take more than 4096 steps");
+
     // Two members are two places: nothing is looked at twice.
     let beside = admitted(&doubling(24, &beside));
     assert_eq!(violations(&beside, &json!({"a": {"b": 1}})), [""; 0]);
@@ -201,6 +225,18 @@ fn s5_size_and_depth_of_a_schema_are_bounded() {
     let wide = |count: usize| json!({"anyOf": (1..count).map(|n| json!({"const": n})).collect::<Vec<_>>()});
     admitted(&wide(MAX_SUBSCHEMAS));
     assert_refused(&wide(MAX_SUBSCHEMAS + 1), "holds more than 1024 schemas");
+    // A value that a schema only names is part of its document.
+    let mut named = json!(1);
+    for _ in 0..10_000 {
+        named = Value::Array(vec![named]);
+    }
+    let mut schema = json!({"default": null});
+    schema["default"] = named;
+    assert_refused(&schema, "nests deeper than 32 schemas");
+    while let Value::Array(mut items) = schema["default"].take() {
+        schema["default"] = items.pop().unwrap_or_default();
+    }
+
     // A long way of references takes as much room on the stack as nested schemas do.
     let chain = |length: usize| {
         let next =
