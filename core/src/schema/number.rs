@@ -185,6 +185,9 @@ mod tests {
         fn s4_numbers_compare_exactly(a in any_number(), b in any_number()) {
             prop_assert_eq!(compare(a, b), compare(b, a).reverse());
             prop_assert_eq!(compare(a, a), Ordering::Equal);
+            // The reader's own comparison, which is none that a constant can ask, is of the same opinion.
+            prop_assert_eq!(compare(a, b), a.cmp_value(b));
+            prop_assert_eq!(is_integral(a), a.is_whole());
             if let (Some(x), Some(y)) = (quarters(a), quarters(b)) {
                 prop_assert_eq!(compare(a, b), x.cmp(&y));
             }
