@@ -212,3 +212,19 @@ fn d2_a_long_string_is_cut_visibly() {
         assert_eq!(Redaction::DEFAULT.with_text_limit(8).text(text, Secrets::NONE).to_string(), expected);
     }
 }
+
+/// L1: nothing on the way shows what it holds, `Debug` included.
+#[test]
+fn l1_debug_shows_no_more_than_display() {
+    with_args(r#"{"password":"hunter2","n":1}"#, |args| {
+        let secrets = Secrets::of(args, &[]);
+        let shown = [
+            format!("{:?}", Redaction::DEFAULT.text("hunter2 token=abcdef", secrets)),
+            format!("{:?}", Redaction::DEFAULT.args(args, &[])),
+            format!("{secrets:?}"),
+        ];
+        assert_eq!(shown[0], "RedactedText(***REDACTED*** token=***REDACTED***)");
+        assert_eq!(shown[1], r#"RedactedArgs({"password":"***REDACTED***","n":1})"#);
+        assert_eq!(shown[2], "Secrets(..)");
+    });
+}

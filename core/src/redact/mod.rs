@@ -8,7 +8,27 @@
 //!   like, and what has the shape of a well-known token or of a private key;
 //! - every occurrence, in a text, of a value that is a secret of the same call.
 //!
-//! Everything else is kept as it is. Where bounds are met, more is replaced and never less.
+//! Everything else is kept as it is. Where bounds are met, more is replaced and never less. What is not found, and why, is in
+//! `docs/decisions/0017-redaction-in-doubt.md`.
+//!
+//! ```
+//! use callgate_core::args::Args;
+//! use callgate_core::json::{KeySlot, Limits};
+//! use callgate_core::redact::{Redaction, Secrets};
+//! let mut keys = [KeySlot::default(); 8];
+//! let args = Args::read(br#"{"url":"https://h/?api_key=x&n=1","login":{"password":"hunter2"}}"#, &mut keys, &Limits::DEFAULT)?;
+//! let redaction = Redaction::DEFAULT;
+//! assert_eq!(
+//!     redaction.args(args, &[]).to_string(),
+//!     r#"{"url":"https://h/?api_key=***REDACTED***&n=1","login":{"password":"***REDACTED***"}}"#
+//! );
+//! let error = "no user for hunter2 (token=abc, try 5)";
+//! assert_eq!(
+//!     redaction.text(error, Secrets::of(args, &[])).to_string(),
+//!     "no user for ***REDACTED*** (token=***REDACTED***, try 5)"
+//! );
+//! # Ok::<(), callgate_core::json::ReadError>(())
+//! ```
 
 mod coarse;
 mod known;
@@ -122,7 +142,9 @@ impl<'a> Redaction<'a> {
     /// # Errors
     /// What `out` says.
     pub fn write_text(&self, text: &str, secrets: Secrets<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
-        text::write(text.into(), self, &secrets.known(self), out)
+        let mut known = Known::default();
+        secrets.find(self, &mut known);
+        text::write(text.into(), self, &known, out)
     }
 
     /// Writes the clamped arguments of a call as compact JSON without the secrets in it: values that are secrets become the
@@ -150,7 +172,8 @@ impl<'a> Redaction<'a> {
     where
         I: IntoIterator<Item = (u32, Event<'e>), IntoIter: Clone>,
     {
-        let known = secrets.known(self);
+        let mut known = Known::default();
+        secrets.find(self, &mut known);
         let mut json = Writer::new(out);
         for (event, standing) in Walk::new(events.into_iter(), *self, fields) {
             match (standing, event) {
@@ -197,8 +220,10 @@ impl<'a> Secrets<'a> {
         Self(Some((args, fields)))
     }
 
-    fn known(&self, redaction: &Redaction<'_>) -> Known {
-        let mut known = Known::default();
+    /// Adds the secrets to `known`.
+    // Not inlined, so that what it needs on the stack is gone when they are looked for.
+    #[inline(never)]
+    fn find(&self, redaction: &Redaction<'_>, known: &mut Known) {
         if let Some((args, fields)) = self.0 {
             let walk = Walk::new(args.events(), *redaction, fields);
             for (event, _) in walk.filter(|(_, standing)| *standing != Standing::Open) {
@@ -209,7 +234,6 @@ impl<'a> Secrets<'a> {
                 }
             }
         }
-        known
     }
 }
 
