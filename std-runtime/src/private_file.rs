@@ -68,9 +68,9 @@ pub(crate) fn open(path: &Path, how: Open) -> Result<File, FileError> {
         Open::Append => options.read(true).append(true).create(true),
         Open::New => options.write(true).create_new(true),
     };
-    unix::private(&mut options);
-    let file = options.open(path).map_err(|error| unix::explain(path, error))?;
-    unix::check(&file, path)?;
+    access::private(&mut options);
+    let file = options.open(path).map_err(|error| access::explain(path, error))?;
+    access::check(&file, path)?;
     Ok(file)
 }
 
@@ -81,9 +81,9 @@ pub(crate) fn prepare_directory(path: &Path) -> Result<(), FileError> {
     let directory = directory_of(path);
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    unix::private_directory(&mut builder);
+    access::private_directory(&mut builder);
     builder.create(directory).map_err(FileError::io(directory, "make the directory"))?;
-    unix::check_directory(directory)
+    access::check_directory(directory)
 }
 
 fn directory_of(path: &Path) -> &Path {
@@ -141,11 +141,11 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
 
 /// Makes sure that the names in the file's directory outlive a loss of power.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), FileError> {
-    unix::sync_directory(directory_of(path))
+    access::sync_directory(directory_of(path))
 }
 
 #[cfg(unix)]
-mod unix {
+mod access {
     use super::FileError;
     use rustix::fs::OFlags;
     use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -205,7 +205,7 @@ mod unix {
 }
 
 #[cfg(not(unix))]
-mod unix {
+mod access {
     use super::FileError;
     use std::fs::{DirBuilder, File, OpenOptions};
     use std::io;

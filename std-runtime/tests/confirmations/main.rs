@@ -78,6 +78,30 @@ fn c2_files_refine_the_model_while_the_clock_steps() {
     model::refines(&file, 12, true);
 }
 
+/// A1, A11: a source of randomness that repeats itself issues nothing twice, and takes nobody's ticket away.
+#[test]
+fn a11_a_token_that_was_given_out_is_not_given_out_again() {
+    use callgate_std::confirmations::{ConfirmationStore, IssueFault};
+    use callgate_std::entropy::{Entropy, EntropyError};
+    struct Stuck;
+    impl Entropy for Stuck {
+        fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
+            bytes.fill(7);
+            Ok(())
+        }
+    }
+    let (clock, directory) = (ManualClock::new(), tempfile::tempdir().expect("a directory"));
+    let stuck = || std::sync::Arc::new(Stuck);
+    let path = directory.path().join("confirmations");
+    let memory = MemoryConfirmations::with(Capacity::DEFAULT, clock.shared(), stuck());
+    let file = FileConfirmations::open_with(path, Capacity::DEFAULT, clock.shared(), stuck()).expect("a new file");
+    for store in [&memory as &dyn ConfirmationStore, &file] {
+        let first = store.issue(&bench::request(1), bench::TTL).expect("room").token.hash();
+        assert_eq!(store.issue(&bench::request(2), bench::TTL), Err(IssueFault::Store));
+        assert!(store.claim(first, &bench::binding(1)).expect("answers").is_ok(), "the first one is untouched");
+    }
+}
+
 /// C3, X6: many pending tickets are kept, found, claimed and swept.
 #[test]
 fn c3_a_hundred_thousand_pending() {
