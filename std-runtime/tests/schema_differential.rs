@@ -25,7 +25,7 @@ fn fits(schema: &Schema<'_>, value: &Value) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 700, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn s6_both_validators_agree(schema in generate::schemas(), seed in any::<u64>()) {
