@@ -134,6 +134,6 @@ mod tests {
         table.row(["22".into(), "yyyyy".into(), "".into()]);
         let text = table.render(27, Brush::PLAIN);
         assert_eq!(text, " A   WIDE   TEXT\n 1   x      one two three\n            four five\n 22  yyyyy\n");
-        assert!(table.cut().render(27, Brush::PLAIN).contains("one two thre..."));
+        assert!(table.cut().render(27, Brush::PLAIN).contains("one two three..."));
     }
 }
