@@ -17,18 +17,25 @@ It works without any configuration: the built-in tools time.now, fs.list, fs.rea
 current directory, and what happens is recorded in .callgate/audit.jsonl. `callgate init` writes a callgate.toml to change that.";
 const EXAMPLES: &str = "\
 Examples:
-  callgate demo                                            one call to every end of the gate, explained
-  callgate tools                                           the tools there are
-  callgate call fs.search '{\"pattern\":\"TODO\",\"max\":5000}'  search; max is brought to 1000, and said to be
-  callgate call fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}' asks, and says how to confirm
-  callgate inspect fs.write                                every step that such a call takes, running nothing
-  callgate audit verify                                    whether the record is whole
+  # one call to every end of the gate, explained
+  callgate demo
+  # search; max is brought to 1000, and said to be
+  callgate call fs.search '{\"pattern\":\"TODO\",\"max\":5000}'
+  # asks, and says how to confirm
+  callgate call fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}'
+  # every step that such a call takes, running nothing
+  callgate inspect fs.write
+  # whether the record of all calls is whole
+  callgate audit verify
 
 Exit status:
-  0  the call succeeded                     3  refused by the gate; the code is on standard error
-  1  the tool failed, or a check found it   4  the call waits to be confirmed; nothing has run yet
-  2  the command line or configuration      128+N  ended by signal N (130: Ctrl-C)
-     can't be used; nothing ran";
+  0    the call succeeded
+  1    the tool was started and failed; or a check found something broken
+  2    the command line or the configuration can't be used; nothing ran
+  3    the gate refused the call, or could not serve it; its code is on
+       standard error, and nothing ran
+  4    the call waits to be confirmed; nothing has run yet
+  130  interrupted by Ctrl-C (128 and the number of the signal)";
 
 /// The command line.
 #[derive(Parser, Debug)]
@@ -57,6 +64,7 @@ const VERBOSE_HELP: &str = "Log to standard error what happens; twice for more. 
 
 /// What every command takes.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Everywhere")]
 pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, help = CONFIG_HELP)]
     pub(crate) config: Option<PathBuf>,
@@ -74,6 +82,9 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Explain every step that a call of a tool takes, running nothing
     Inspect(InspectArgs),
+    /// See what waits for an approver, and approve or deny it
+    #[command(subcommand)]
+    Approvals(ApprovalsCommand),
     /// Walk one call to every end of the gate, and show outcome, effect and record
     Demo,
     /// Read and verify the record of calls
@@ -119,13 +130,18 @@ Examples:
   callgate call time.now
   callgate call fs.search '{\"pattern\":\"TODO\",\"glob\":\"*.rs\"}'
   echo '{\"path\":\"notes.md\"}' | callgate call fs.read -
-  callgate call fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}'       asks: exit status 4, and a token
-  callgate call fs.write --confirm TOKEN                          runs what was asked about, once
-  callgate call fs.write '{...}' --plan                           says what would run
-  callgate call fs.read '{\"path\":\"a.txt\"}' --channel mcp          refused: nobody is known there
   callgate call time.now --quiet | jq -r .rfc3339
+  # asks: exit status 4, and a token
+  callgate call fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}'
+  # runs what was asked about, once
+  callgate call fs.write --confirm TOKEN
+  # says what would run
+  callgate call fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}' --plan
+  # refused: nobody is known on this channel
+  callgate call fs.read '{\"path\":\"a.txt\"}' --channel mcp
 
-Exit status: 0 success, 1 the tool failed, 2 usage, 3 refused by the gate (code on standard error), 4 asked (nothing has run).";
+Exit status: 0 success, 1 the tool failed, 2 usage, 3 refused by the gate,
+4 asked (nothing has run yet), 130 interrupted.";
 
 #[derive(Args, Debug)]
 #[command(after_help = CALL_EXAMPLES)]
@@ -134,7 +150,7 @@ pub(crate) struct CallArgs {
     #[arg(value_name = "TOOL")]
     pub(crate) tool: String,
     /// The arguments: one JSON object, `-` to read it from standard input [default: {}]
-    #[arg(value_name = "JSON", allow_hyphen_values = true)]
+    #[arg(value_name = "JSON")]
     pub(crate) arguments: Option<OsString>,
     /// Read the arguments from a file; `-` is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "arguments", value_hint = ValueHint::FilePath)]
@@ -176,10 +192,11 @@ pub(crate) struct ToolsArgs {
 const INSPECT_EXAMPLES: &str = "\
 Examples:
   callgate inspect fs.write
-  callgate inspect fs.write --channel telegram --principal alice --scope files:write
+  callgate inspect fs.write --channel telegram --principal alice
   callgate inspect fs.write --plan --json
 
-A step is active (runs), conditional (depends on the call), dormant (can't fire as things are) or skipped.";
+A step is active (runs), conditional (depends on the call), dormant (can't
+fire as things are) or skipped.";
 
 #[derive(Args, Debug)]
 #[command(after_help = INSPECT_EXAMPLES)]
@@ -193,6 +210,44 @@ pub(crate) struct InspectArgs {
     /// Print the inspection as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) caller: CallerArgs,
+}
+
+const APPROVE_EXAMPLES: &str = "\
+Examples:
+  callgate approvals list --principal ann --scope approve
+  callgate approvals approve 3fa1c02b77aa --principal ann --scope approve
+  callgate approvals deny 3fa1c02b77aa --principal ann --scope approve
+
+Nobody decides a request of their own, and the first answer stands.";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ApprovalsCommand {
+    /// List what this approver could decide now
+    List(WaitingArgs),
+    /// Let a request run, once, when its caller comes back with its token
+    Approve(AnswerArgs),
+    /// Have a request never run
+    Deny(AnswerArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = APPROVE_EXAMPLES)]
+pub(crate) struct WaitingArgs {
+    /// Print the requests as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) caller: CallerArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = APPROVE_EXAMPLES)]
+pub(crate) struct AnswerArgs {
+    /// The approval id that the question named, or the first eight digits of it or more
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
     #[command(flatten)]
     pub(crate) caller: CallerArgs,
 }
@@ -267,7 +322,8 @@ pub(crate) struct ConfigArgs {
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
-  callgate completions bash > ~/.local/share/bash-completion/completions/callgate
+  # in ~/.bashrc
+  source <(callgate completions bash)
   callgate completions zsh > ~/.zfunc/_callgate
   callgate completions fish > ~/.config/fish/completions/callgate.fish";
 

@@ -1,6 +1,7 @@
 //! What became of a call, for people: the result on one side, everything else on the other.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -21,6 +22,8 @@ pub(crate) struct Again<'a> {
     pub(crate) tool: &'a str,
     /// The options of the caller.
     pub(crate) options: String,
+    /// How long the token lives.
+    pub(crate) ttl: Duration,
 }
 
 impl Report {
@@ -66,7 +69,7 @@ impl Report {
     pub(crate) fn question(&self, again: &Again<'_>, brush: Brush) -> String {
         let summary = self.data("action_summary").unwrap_or_default();
         let token = self.data("confirm_token").unwrap_or_default();
-        let Again { command, tool, options } = again;
+        let Again { command, tool, options, ttl } = again;
         let mut text = format!(
             "{}\n\n  {}\n\n",
             brush.paint(WARN, "waits to be confirmed: nothing has run yet"),
@@ -80,14 +83,11 @@ impl Report {
                  --principal NAME --scope {scope}\n"
             );
         }
-        let until = self.data("expires_at").unwrap_or_default();
-        let _ = writeln!(
-            text,
-            "{} {}:\n\n  {}",
-            if self.data("approval_id").is_some() { "then run it, once, before" } else { "to run it, once, before" },
-            visible(until),
-            brush.paint(BOLD, format!("{command} call {} --confirm {}{options}", shell_word(tool), shell_word(token)))
-        );
+        let until = visible(self.data("expires_at").unwrap_or_default());
+        let first = if self.data("approval_id").is_some() { "then run it" } else { "to run it" };
+        let line = format!("{command} call {} --confirm {}{options}", shell_word(tool), shell_word(token));
+        let seconds = ttl.as_secs_f64();
+        let _ = writeln!(text, "{first}, once, within {seconds} s ({until}):\n\n  {}", brush.paint(BOLD, line));
         text
     }
 

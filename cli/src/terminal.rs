@@ -142,6 +142,13 @@ pub(crate) fn visible(text: &str) -> String {
     shown
 }
 
+/// A path as people read it: from the current directory, where it lies below it.
+pub(crate) fn shown_path(path: &std::path::Path) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| path.strip_prefix(here).ok()).filter(|below| !below.as_os_str().is_empty());
+    visible(&below.unwrap_or(path).display().to_string())
+}
+
 /// As [`visible`]; line breaks and tabs stay.
 pub(crate) fn visible_lines(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

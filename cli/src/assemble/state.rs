@@ -12,7 +12,7 @@ use callgate_std::entropy::OsEntropy;
 use callgate_std::limiter::FileLimiter;
 
 use super::AssembleError;
-use crate::config::{Config, Confirm, Quotas};
+use crate::config::{Config, Quotas};
 
 /// Where the files are.
 #[derive(Clone, Debug)]
@@ -79,7 +79,8 @@ pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudi
     let capacity = Capacity { entries: pending, per_principal: pending, ..FILE_CAPACITY };
     let confirmations =
         FileConfirmations::open_with(&files.confirmations, capacity, SystemClock::shared(), OsEntropy::shared())?;
-    confirmations.attach_approvers(asks_approvers(config));
+    // They answer with `callgate approvals`.
+    confirmations.attach_approvers(true);
     Ok(Stores {
         limiter: Arc::new(FileLimiter::open(&files.limits, quotas(&config.quotas))?),
         confirmations: Arc::new(confirmations),
@@ -87,15 +88,6 @@ pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudi
         audit,
         digest_key: digest_key::load_or_make(&files.digest_key, &OsEntropy::default())?,
     })
-}
-
-/// Approvers answer with `callgate approvals`, wherever the configuration asks for one.
-fn asks_approvers(config: &Config) -> bool {
-    let adjusted = config.tools.values().filter_map(|tool| tool.confirm.as_ref());
-    let declared = config.exec.iter().map(|tool| &tool.confirm);
-    let by_tool = adjusted.chain(declared).any(|confirm| matches!(confirm, Confirm::Approver { .. }));
-    by_tool
-        || config.channels.values().any(|channel| channel.policy().confirm_by == callgate_core::policy::By::Approver)
 }
 
 /// Keeps the command's own directory out of a repository: what is in it belongs to one machine. That it couldn't be done

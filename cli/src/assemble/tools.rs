@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::state::StateFiles;
 use super::{AssembleError, exec};
-use crate::config::{Config, Fault, FieldRules, ToolAdjustment, Toolkit};
+use crate::config::{Config, FILE_NAME, Fault, FieldRules, ToolAdjustment, Toolkit};
 use crate::toolkit::fs::{self, Root};
 use crate::toolkit::{self, Deadline, ToolDef, ToolError, ToolResult, time};
 
@@ -26,6 +26,8 @@ const MAX_OUTPUT: usize = 8 << 20;
 pub(super) fn registry(config: &Config, files: &StateFiles) -> Result<Registry, AssembleError> {
     let root = Root::open(&config.root)
         .map_err(|source| AssembleError::Root { path: config.root.display().to_string(), source })?;
+    // A search for the configuration finds its name in any directory (invariant P6).
+    let root = root.protect_name(FILE_NAME);
     let root = Arc::new(config.protected_paths().into_iter().chain(files.all()).fold(root, Root::protect));
     let mut faults = Vec::new();
     let mut registry = Registry::builder();
@@ -56,20 +58,9 @@ fn built_in(toolkit: Toolkit, root: &Arc<Root>) -> Vec<(ToolDef, Body)> {
             (fs::list::definition(), below(root, fs::list)),
             (fs::read::definition(), below(root, fs::read)),
             (fs::search::definition(), below(root, fs::search)),
-            (fs::write::definition(), below(root, write)),
+            (fs::write::definition(), below(root, fs::write)),
         ],
     }
-}
-
-/// `fs.write`, which also refuses the configuration's name everywhere: a search for it looks into any directory (invariant
-/// P6).
-fn write(root: &Root, args: &fs::WriteArgs, deadline: Deadline<'_>) -> ToolResult {
-    let name = args.path.rsplit(['/', '\\']).next().unwrap_or(&args.path);
-    if name.eq_ignore_ascii_case(crate::config::FILE_NAME) {
-        let message = "path: the gate's own files are not for tools to write".to_owned();
-        return Err(ToolError { fault: toolkit::Fault::Refused, message, detail: None });
-    }
-    fs::write(root, args, deadline)
 }
 
 /// A body that works below the root.

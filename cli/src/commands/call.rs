@@ -1,5 +1,7 @@
 //! `callgate call`.
 
+use std::time::Duration;
+
 use callgate_core::call::End;
 use callgate_core::code::Code;
 use callgate_core::context::{CallContext, Mode};
@@ -31,15 +33,15 @@ pub(super) fn run(args: &CallArgs, setting: &Setting, terminal: &mut Terminal) -
     // From here on the call has to get its record, whatever signal comes.
     interrupt::listen();
     let request = Request { tool: &args.tool, arguments: &arguments, token: args.confirm.as_deref() };
-    let exit = {
+    let shown = {
         let outcome = open.gate.call(&context.borrow(), request);
-        show(&outcome, &context.borrow(), args, setting, &open, terminal)?
+        show(&outcome, &context.borrow(), args, setting, &open, config.confirmation.ttl, terminal)
     };
     if let Some(error) = open.close() {
         let warning = terminal.err.brush().paint(WARN, "warning");
         terminal.err.line(format_args!("{warning}: the audit log: {}", visible(&error)));
     }
-    Ok(exit)
+    shown
 }
 
 /// How the command ends for an outcome.
@@ -59,6 +61,7 @@ fn show(
     args: &CallArgs,
     setting: &Setting,
     open: &Open,
+    ttl: Duration,
     terminal: &mut Terminal,
 ) -> Result<Exit, Trouble> {
     let unwritable = || Trouble::failed("the outcome can't be written as JSON");
@@ -74,7 +77,12 @@ fn show(
     } else {
         terminal.err.print(&report.notes(err));
         if outcome.asks() {
-            let again = Again { command: command(setting), tool: &args.tool, options: caller::options(&args.caller) };
+            let again = Again {
+                command: super::command(setting),
+                tool: &args.tool,
+                options: caller::options(&args.caller),
+                ttl,
+            };
             terminal.out.print(&report.question(&again, out));
         } else if outcome.success() && context.mode == Mode::Plan {
             terminal.out.print(&report.plan(terminal.out.view_width(), out));
@@ -113,13 +121,5 @@ fn help<O, F, X>(
             Some(format!("`callgate inspect {}{options}` explains what holds", caller::shell_word(&args.tool)))
         }
         _ => None,
-    }
-}
-
-/// The command, with the options that have to be there again.
-fn command(setting: &Setting) -> String {
-    match &setting.global.config {
-        Some(file) => format!("callgate --config {}", caller::shell_word(&file.display().to_string())),
-        None => "callgate".to_owned(),
     }
 }

@@ -95,8 +95,11 @@ fn channels(config: &Config) -> Table {
         let from = if config.channels.contains_key(channel.name) { "file" } else { "built in" };
         table.row([Cell::painted(NAME, visible(channel.name)), Cell::painted(DIM, from), flags(&channel).into()]);
     }
-    let unknown = format!("{}, nothing that changes something passes", flags(&ChannelPolicy::UNKNOWN));
-    table.row([Cell::painted(NAME, "any other"), Cell::painted(DIM, "built in"), unknown.into()]);
+    table.row([
+        Cell::painted(NAME, "any other"),
+        Cell::painted(DIM, "built in"),
+        flags(&ChannelPolicy::UNKNOWN).into(),
+    ]);
     table
 }
 

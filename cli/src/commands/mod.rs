@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod approvals;
 mod audit;
 mod call;
 mod completions;
@@ -65,6 +66,7 @@ fn run(line: CommandLine, terminal: &mut Terminal) -> Result<Exit, Trouble> {
         Command::Call(args) => call::run(&args, &setting, terminal),
         Command::Tools(args) => tools::run(&args, &setting, terminal),
         Command::Inspect(args) => inspect::run(&args, &setting, terminal),
+        Command::Approvals(command) => approvals::run(&command, &setting, terminal),
         Command::Demo => demo::run(terminal),
         Command::Audit(AuditCommand::Tail(args)) => audit::tail(&args, &setting, terminal),
         Command::Audit(AuditCommand::Verify(args)) => audit::verify(&args, &setting, terminal),
@@ -89,5 +91,13 @@ impl Setting {
     /// The configuration in force.
     fn config(&self) -> Result<crate::config::Config, Trouble> {
         Ok(crate::assemble::load(self.global.config.as_deref())?)
+    }
+}
+
+/// The command, with the options that have to be there again.
+fn command(setting: &Setting) -> String {
+    match &setting.global.config {
+        Some(file) => format!("callgate --config {}", crate::caller::shell_word(&file.display().to_string())),
+        None => "callgate".to_owned(),
     }
 }

@@ -10,7 +10,6 @@ pub(super) use verify::verify;
 use std::path::{Path, PathBuf};
 
 use super::Setting;
-use crate::terminal::visible;
 use crate::trouble::Trouble;
 
 /// The log that is named, else that of the configuration.
@@ -19,8 +18,4 @@ fn log_file(named: Option<&Path>, setting: &Setting) -> Result<PathBuf, Trouble>
         Some(file) => Ok(file.to_owned()),
         None => Ok(setting.config()?.audit_file),
     }
-}
-
-fn shown(path: &Path) -> String {
-    visible(&path.display().to_string())
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::super::Setting;
-use super::{log_file, shown};
+use super::log_file;
 use crate::command_line::TailArgs;
 use crate::exit::Exit;
 use crate::table::{Cell, Table};
-use crate::terminal::{BAD, DIM, GOOD, NAME, Terminal, WARN, visible};
+use crate::terminal::{BAD, DIM, GOOD, NAME, Terminal, WARN, shown_path, visible};
 use crate::trouble::Trouble;
 
 /// How often a followed log is looked at.
@@ -24,7 +24,7 @@ const LONGEST: u64 = 4 << 20;
 
 pub(in crate::commands) fn tail(args: &TailArgs, setting: &Setting, terminal: &mut Terminal) -> Result<Exit, Trouble> {
     let file = log_file(args.file.as_deref(), setting)?;
-    let unreadable = |error: io::Error| Trouble::failed(format!("{} can't be read: {error}", shown(&file)));
+    let unreadable = |error: io::Error| Trouble::failed(format!("{} can't be read: {error}", shown_path(&file)));
     let mut follower = match File::open(&file) {
         Ok(handle) => Follower::new(handle),
         Err(error) if error.kind() == io::ErrorKind::NotFound && args.file.is_none() && !args.follow => {

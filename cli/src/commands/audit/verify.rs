@@ -10,10 +10,10 @@ use callgate_std::confirmations::FileError;
 use serde_json::{Value, json};
 
 use super::super::Setting;
-use super::{log_file, shown};
+use super::log_file;
 use crate::command_line::VerifyArgs;
 use crate::exit::Exit;
-use crate::terminal::{BAD, BOLD, Brush, GOOD, Terminal, WARN, visible};
+use crate::terminal::{BAD, BOLD, Brush, GOOD, Terminal, WARN, shown_path, visible};
 use crate::trouble::Trouble;
 
 pub(in crate::commands) fn verify(
@@ -24,7 +24,7 @@ pub(in crate::commands) fn verify(
     let file = log_file(args.file.as_deref(), setting)?;
     let report = verify_file(&file, args.head).map_err(|error| match error {
         FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound && !file.exists() => {
-            Trouble::failed(format!("there is no log at {}", shown(&file)))
+            Trouble::failed(format!("there is no log at {}", shown_path(&file)))
                 .with_help("a log is made by the first call; if there were calls, somebody took it away")
         }
         error => Trouble::failed(format!("the log can't be verified: {error}")),
@@ -42,7 +42,7 @@ fn text_of(file: &Path, report: &Report, brush: Brush) -> String {
     let mut text = String::new();
     let verdict = if report.is_intact() { brush.paint(GOOD, "intact") } else { brush.paint(BAD, "BROKEN") };
     // A string takes everything.
-    let _ = writeln!(text, "{}: {verdict}", brush.paint(BOLD, shown(file)));
+    let _ = writeln!(text, "{}: {verdict}", brush.paint(BOLD, shown_path(file)));
     for problem in &report.problems {
         let _ = writeln!(text, "  {}", visible(&problem.to_string()));
     }

@@ -1,0 +1,22 @@
+//! The command `callgate` as its users run it: the real binary, in directories of its own, with nothing of the environment
+//! that the tests themselves run in.
+#![cfg(unix)]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    reason = "tests fail loudly"
+)]
+
+mod approvals;
+mod audit;
+mod configured;
+mod confirming;
+mod demo;
+mod exits;
+mod interrupted;
+mod main_job;
+mod output;
+mod state;
+mod world;
