@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::state::StateFiles;
 use super::{AssembleError, exec};
-use crate::config::{Config, FILE_NAME, Fault, FieldRules, ToolAdjustment, Toolkit};
+use crate::config::{Config, FILE_NAME, Fault, FieldRules, OWN_DIRECTORY, ToolAdjustment, Toolkit};
 use crate::toolkit::fs::{self, Root};
 use crate::toolkit::{self, Deadline, ToolDef, ToolError, ToolResult, time};
 
@@ -28,7 +28,9 @@ pub(super) fn registry(config: &Config, files: &StateFiles) -> Result<Registry, 
         .map_err(|source| AssembleError::Root { path: config.root.display().to_string(), source })?;
     // A search for the configuration finds its name in any directory (invariant P6).
     let root = root.protect_name(FILE_NAME);
-    let root = Arc::new(config.protected_paths().into_iter().chain(files.all()).fold(root, Root::protect));
+    let root = config.protected_paths().into_iter().chain(files.all()).fold(root, Root::protect);
+    let own = config.dir.join(OWN_DIRECTORY);
+    let root = Arc::new(files.all().into_iter().chain([own]).fold(root, Root::conceal));
     let mut faults = Vec::new();
     let mut registry = Registry::builder();
     let built_in = config.toolkits.iter().flat_map(|toolkit| built_in(*toolkit, &root));

@@ -120,6 +120,38 @@ fn p6_files_that_are_named_elsewhere_are_kept_from_tools_too() {
     world.run(&["audit", "verify"]).ok();
 }
 
+// L2, L3: no tool reads what others sent, or the key of the digests, under whatever name.
+#[test]
+fn l2_tools_cannot_read_the_gates_own_files() {
+    let world = World::with_config("[state]\nfile = \"data/pending\"\n");
+    world.ask(&["fs.write", r#"{"path":"a","content":"CANARY"}"#]);
+    world.put("data/free", "a CANARY of its own\n");
+    std::os::unix::fs::symlink("data/pending", world.path("soft")).expect("a link");
+    std::os::unix::fs::symlink(".callgate", world.path("dir")).expect("a link");
+    fs::hard_link(world.path("data/pending.key"), world.path("hard")).expect("a link");
+    let paths = ["data/pending", "data/pending.key", ".callgate/audit.jsonl", "dir/audit.jsonl", "soft", "hard"];
+    for path in paths {
+        let ran = world.call(&["fs.read", &format!(r#"{{"path":"{path}"}}"#)]);
+        assert_eq!(ran.status, 1, "{path} {}", ran.out);
+        assert!(ran.err.contains("not for tools to read"), "{path} {}", ran.err);
+    }
+    let search = |path: &str| {
+        let arguments = format!(r#"{{"pattern":"a","path":"{path}","hidden":true}}"#);
+        let found = world.call(&["fs.search", &arguments, "-q"]);
+        let matches = if found.status == 0 { found.json()["matches"].take() } else { serde_json::json!([]) };
+        let paths =
+            matches.as_array().expect("a list").iter().map(|found| found["path"].as_str().expect("a path").to_owned());
+        paths.collect::<Vec<_>>()
+    };
+    let found = search(".");
+    assert!(found.contains(&"data/free".to_owned()), "{found:?}");
+    let own = ["data/pending", ".callgate", "dir", "soft", "hard"];
+    assert!(!found.iter().any(|path| own.iter().any(|own| path.starts_with(own))), "{found:?}");
+    for path in own {
+        assert_eq!(search(path), [""; 0], "{path}");
+    }
+}
+
 #[test]
 fn what_only_looks_leaves_nothing_behind() {
     let world = World::new();

@@ -5,6 +5,8 @@
 //! link that leads out of it; and whatever a tool asks about a file it asks of the handle that it then uses (invariant S7).
 //! Between two of those steps somebody else may swap directories and links as fast as they like.
 
+mod conceal;
+mod identity;
 mod items;
 pub mod list;
 pub mod path;

@@ -8,6 +8,7 @@ use cap_fs_ext::FollowSymlinks;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::conceal::Concealed;
 use super::path::RelPath;
 use super::root::{Root, open_regular};
 use crate::toolkit::deadline::Deadline;
@@ -74,10 +75,12 @@ const fn default_limit() -> u64 {
 ///
 /// # Errors
 ///
-/// Refuses a path that leads out of the root, whatever is not a regular file, and bytes that are not UTF-8 where text was asked.
+/// Refuses a path that leads out of the root, what [`Root::conceal`] names, whatever is not a regular file, and bytes that are not UTF-8 where text was asked.
 pub fn read(root: &Root, args: &ReadArgs, deadline: Deadline<'_>) -> ToolResult {
     deadline.check()?;
     let path = RelPath::parse("path", &args.path)?;
+    let concealed = Concealed::of(root);
+    concealed.admits(root, &path)?;
     let (mut file, metadata) = open_regular("path", root.dir(), path.as_ref(), FollowSymlinks::Yes)?;
     let limit = args.limit.clamp(1, MAX_READ_BYTES);
     let failed = |error: std::io::Error| ToolError::failed_io("path", &error);
@@ -88,6 +91,7 @@ pub fn read(root: &Root, args: &ReadArgs, deadline: Deadline<'_>) -> ToolResult 
     // A little more than the limit: tells whether there is more, and completes a character that crosses it.
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(MAX_CHAR_BYTES)).read_to_end(&mut bytes).map_err(failed)?;
+    concealed.admits_file(root, &metadata)?;
     deadline.check()?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (content, used) = match args.encoding {

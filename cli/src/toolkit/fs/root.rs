@@ -20,6 +20,7 @@ pub struct Root {
     path: PathBuf,
     protected: Vec<PathBuf>,
     protected_names: Vec<OsString>,
+    concealed: Vec<PathBuf>,
 }
 
 impl Root {
@@ -31,7 +32,7 @@ impl Root {
     pub fn open(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let dir = Dir::open_ambient_dir(&path, ambient_authority())?;
-        Ok(Self { dir, path, protected: Vec::new(), protected_names: Vec::new() })
+        Ok(Self { dir, path, protected: Vec::new(), protected_names: Vec::new(), concealed: Vec::new() })
     }
 
     /// The same root, in which no tool changes `path`: a file, or a directory and all below it.
@@ -51,6 +52,15 @@ impl Root {
     #[must_use]
     pub fn protect_name(mut self, name: impl Into<OsString>) -> Self {
         self.protected_names.push(name.into());
+        self
+    }
+
+    /// The same root, in which no tool reads `path`: a file, or a directory and all below it.
+    ///
+    /// The gate's own files hold what other callers sent, and the key of its digests (invariants L2, L3).
+    #[must_use]
+    pub fn conceal(mut self, path: impl Into<PathBuf>) -> Self {
+        self.concealed.push(path.into());
         self
     }
 
@@ -74,6 +84,11 @@ impl Root {
     /// What [`Root::protect_name`] was told.
     pub(super) fn protected_names(&self) -> &[OsString] {
         &self.protected_names
+    }
+
+    /// What [`Root::conceal`] was told.
+    pub(super) fn concealed(&self) -> &[PathBuf] {
+        &self.concealed
     }
 
     /// Opens the directory at `path` to look into it.

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use self::filter::{Ignores, NameFilter};
 use self::pattern::{Found, Pattern};
+use super::conceal::Concealed;
 use super::items::{Full, Items};
 use super::path::RelPath;
 use super::root::{Root, open_regular};
@@ -111,7 +112,10 @@ pub fn search(root: &Root, args: &SearchArgs, deadline: Deadline<'_>) -> ToolRes
     let pattern = Pattern::new(&args.pattern, args.regex, args.case_insensitive)?;
     let names = args.glob.as_deref().map(NameFilter::new).transpose()?;
     let max = usize::try_from(args.max.clamp(1, MAX_MATCHES)).unwrap_or(1);
+    let concealed = Concealed::of(root);
+    concealed.admits(root, &path)?;
     let mut search = Search {
+        concealed,
         pattern,
         deadline,
         matches: Items::new(max),
@@ -133,6 +137,7 @@ pub fn search(root: &Root, args: &SearchArgs, deadline: Deadline<'_>) -> ToolRes
 
 /// The work of one call.
 struct Search<'a> {
+    concealed: Concealed,
     pattern: Pattern,
     deadline: Deadline<'a>,
     matches: Items,
@@ -164,6 +169,9 @@ impl Search<'_> {
         while let Some(entry) = walk.next()? {
             let is_directory = entry.metadata.is_dir();
             if ignores.as_mut().is_some_and(|ignores| ignores.covers(&entry, is_directory)) {
+                continue;
+            }
+            if self.concealed.covers(&entry.metadata) {
                 continue;
             }
             if is_directory {
@@ -207,6 +215,11 @@ impl Search<'_> {
             self.skipped.unreadable = self.skipped.unreadable.saturating_add(1);
             return Ok(ControlFlow::Continue(()));
         };
+        // By a link, say, from elsewhere.
+        if self.concealed.covers(&metadata) {
+            self.skipped.unreadable = self.skipped.unreadable.saturating_add(1);
+            return Ok(ControlFlow::Continue(()));
+        }
         self.buffer.clear();
         // A size is only what the file system says. The bytes read are counted as well.
         let read = if metadata.len() > MAX_FILE_BYTES {

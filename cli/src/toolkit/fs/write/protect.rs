@@ -6,10 +6,8 @@ use std::path::Path;
 use cap_std::fs::{Dir, Metadata};
 
 use crate::toolkit::error::ToolError;
+use crate::toolkit::fs::identity::{Identity, identity, identity_at};
 use crate::toolkit::fs::root::Root;
-
-/// What names a file or directory whatever path led to it: device and number. `None` where the system has no such thing.
-type Identity = Option<(u64, u64)>;
 
 /// The protected paths of a root as they are at this moment. Compared by what they are, not by how they are spelled.
 pub(super) struct Protected<'r> {
@@ -79,21 +77,4 @@ pub(super) fn links(metadata: &Metadata) -> u64 {
 #[cfg(not(unix))]
 pub(super) fn links(_: &Metadata) -> u64 {
     1
-}
-
-#[cfg(unix)]
-fn identity(metadata: &Metadata) -> Identity {
-    use cap_fs_ext::MetadataExt;
-    Some((metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn identity(_: &Metadata) -> Identity {
-    None
-}
-
-/// The identity of what is at `path` of the host, links followed; `None` when there is nothing.
-fn identity_at(path: &Path) -> Option<Identity> {
-    let metadata = std::fs::metadata(path).ok()?;
-    Some(identity(&Metadata::from_just_metadata(metadata)))
 }
