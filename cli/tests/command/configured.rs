@@ -74,6 +74,24 @@ fn p6_a_file_that_others_may_write_is_not_used() {
     assert!(ran.err.contains("may be changed by everybody"), "{}", ran.err);
 }
 
+// P6, J7: each record names the configuration that held, so that a change of it shows.
+#[test]
+fn p6_a_record_names_the_configuration_that_held() {
+    let world = World::new();
+    world.call(&["time.now"]).ok();
+    world.put("callgate.toml", "version = 1\n");
+    world.call(&["time.now"]).ok();
+    world.call(&["time.now"]).ok();
+    world.put("callgate.toml", "version = 1\n[quotas]\nlimit = 50\n");
+    world.call(&["time.now"]).ok();
+    let policies: Vec<_> =
+        world.records().iter().map(|record| record["policy"].as_str().expect("one").to_owned()).collect();
+    assert_eq!(policies[1], policies[2]);
+    assert!(policies[0] != policies[1] && policies[2] != policies[3], "{policies:?}");
+    let shown = world.run(&["config", "show"]).ok().out;
+    assert!(shown.contains(&policies[3]), "{shown}");
+}
+
 #[test]
 fn adjustments_hold() {
     let world = World::with_config(
@@ -156,13 +174,26 @@ name = "login"
 description = "Logs in."
 program = "sh"
 args = ["-c", "cat > login.txt"]
-stdin = "password"
+stdin = "memo"
 confirm = "nobody"
 
-[exec.parameters.password]
+[exec.parameters.memo]
 type = "string"
 secret = true
 required = true
+
+[[exec]]
+name = "count"
+description = "Counts."
+program = "printf"
+args = ["%s", "{to}"]
+mutating = false
+
+[exec.parameters.to]
+type = "integer"
+min = 1
+max = 10
+clamp = true
 "#;
 
 // X1: arguments never become options, and no shell sees them.
@@ -172,6 +203,13 @@ fn x1_declared_programs_run_without_a_shell() {
     let said = world.call(&["say", r#"{"words":["a b","$(id)","-n",";ls"]}"#, "-q"]).ok().json();
     assert_eq!(said["output"], "--|a b|$(id)|-n|;ls|");
     world.call(&["say", r#"{"word":["a"]}"#]).refused("did you mean words?");
+    let counted = world.call(&["count", r#"{"to":99}"#]).ok();
+    assert!(
+        counted.err.contains("to was 99, brought to 10") && counted.out.contains("10"),
+        "{}{}",
+        counted.out,
+        counted.err
+    );
     let failed = world.call(&["fail"]);
     assert_eq!(failed.status, 1);
     assert!(failed.err.contains("error[INTERNAL_ERROR]") && !failed.err.contains("told-in-private"), "{}", failed.err);
@@ -183,14 +221,14 @@ fn x1_declared_programs_run_without_a_shell() {
 #[test]
 fn l2_a_secret_is_written_nowhere() {
     let world = World::with_config(PROGRAMS);
-    let secret = r#"{"password":"CANARY-7f3a"}"#;
+    let secret = r#"{"memo":"CANARY-7f3a"}"#;
     world.call(&["login", secret, "-vv"]).ok();
     assert_eq!(world.text("login.txt"), "CANARY-7f3a");
     fs::remove_file(world.path("login.txt")).expect("it is there");
     let runs = [
         world.call(&["login", secret, "-vv"]),
         world.call(&["login", secret, "--plan"]),
-        world.call(&["login", r#"{"password":"CANARY-7f3a","user":1}"#, "-vv"]),
+        world.call(&["login", r#"{"memo":"CANARY-7f3a","user":1}"#, "-vv"]),
         world.call(&["login", secret, "--channel", "mcp", "-vv"]),
         world.call(&["login", secret, "--channel", "telegram", "--principal", "ann", "-vv"]),
         world.run(&["audit", "tail"]),

@@ -77,6 +77,8 @@ fn arguments_come_from_the_line_a_file_or_standard_input() {
         assert!(world.run_with(args, arguments).ok().out.contains("buy milk"));
     }
     assert!(world.call(&["fs.read", "--args-file", "args.json"]).ok().out.contains("buy milk"));
+    let large = format!(r#"{{"path":"a","content":"{}"}}"#, "x".repeat(900_000));
+    world.run_with(&["call", "fs.write", "-", "--plan"], large.as_bytes()).ok();
     // S5: what is too long is refused by the gate, and read no further than that.
     let long = vec![b' '; 3 << 20];
     world.run_with(&["call", "fs.read", "-"], &long).refused("VALIDATION_ERROR");
@@ -84,7 +86,7 @@ fn arguments_come_from_the_line_a_file_or_standard_input() {
     let broken = OsString::from_vec(b"{\"path\":\"\xff\"}".to_vec());
     world.run(&["call".into(), "fs.read".into(), broken]).refused("VALIDATION_ERROR");
     world.run_with(&["call", "fs.read", "-"], b"").refused("VALIDATION_ERROR");
-    assert_eq!(world.ends().len(), 7, "each call has its record");
+    assert_eq!(world.ends().len(), 8, "each call has its record");
 }
 
 #[test]
