@@ -18,5 +18,6 @@ mod exits;
 mod interrupted;
 mod main_job;
 mod output;
+mod readme;
 mod state;
 mod world;
