@@ -151,7 +151,7 @@ impl Printer {
         let heads = if self.widths.is_empty() { heads } else { [""; 7] };
         let mut table = Table::new(heads).at_least(&self.widths).cut();
         for line in lines {
-            table.row(row(line));
+            table.row(row(line, terminal.out.view_width()));
         }
         self.widths = table.widths();
         let text = table.render(terminal.out.view_width(), terminal.out.brush());
@@ -159,7 +159,7 @@ impl Printer {
     }
 }
 
-fn row(line: &str) -> [Cell; 7] {
+fn row(line: &str, width: usize) -> [Cell; 7] {
     let Ok(record) = serde_json::from_str::<Value>(line) else {
         let empty = || Cell::from("");
         return [
@@ -198,7 +198,7 @@ fn row(line: &str) -> [Cell; 7] {
     };
     [
         Cell::painted(DIM, record.get("seq").map(ToString::to_string).unwrap_or_default()),
-        Cell::painted(DIM, text("at")),
+        Cell::painted(DIM, time(text("at"), width)),
         caller.into(),
         Cell::painted(NAME, text("tool")),
         Cell::painted(style, end),
@@ -209,6 +209,15 @@ fn row(line: &str) -> [Cell; 7] {
         },
         details.into(),
     ]
+}
+
+/// The time; on a narrow screen without the year and the parts of a second, so that the rest has room.
+fn time(at: String, width: usize) -> String {
+    const NARROW: usize = 110;
+    match at.get(5..19) {
+        Some(short) if width < NARROW => short.replace('T', " "),
+        _ => at,
+    }
 }
 
 fn clamps(record: &Value) -> String {
