@@ -240,7 +240,7 @@ const fn high_product(a: u128, b: u128) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Number;
+    use crate::json::{Number, token};
     use std::format;
     use std::string::String;
 
@@ -255,8 +255,9 @@ mod tests {
         };
         let first = value(false);
         if first.is_ok() {
-            // What is read again is what was read first.
+            // What is read again is what was read first, by whichever way.
             assert_eq!(value(true), first);
+            assert_eq!(token::checked(text.as_bytes()), (Number::F64(first.unwrap_or(0.0)), text.len()), "{text}");
         }
         first
     }

@@ -146,3 +146,107 @@ impl fmt::Display for Number {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{Limits, scan};
+    use proptest::prelude::*;
+    use std::string::ToString;
+
+    const TWO_53: u64 = 1 << 53;
+
+    // S4
+    #[test]
+    fn s4_numbers_compare_by_value() {
+        use Ordering::{Equal, Greater, Less};
+        let cases = [
+            (Number::U64(1), Number::F64(1.0), Equal),
+            (Number::U64(1), Number::F64(1.5), Less),
+            (Number::I64(-1), Number::F64(-1.5), Greater),
+            (Number::I64(-2), Number::F64(-1.5), Less),
+            (Number::U64(0), Number::F64(5e-324), Less),
+            (Number::U64(0), Number::F64(-5e-324), Greater),
+            (Number::U64(0), Number::I64(-1), Greater),
+            (Number::U64(TWO_53 + 1), Number::F64(TWO_53 as f64), Greater),
+            (Number::U64(TWO_53), Number::F64(TWO_53 as f64), Equal),
+            (Number::U64(u64::MAX), Number::F64(18_446_744_073_709_551_616.0), Less),
+            (Number::I64(i64::MIN), Number::F64(-9_223_372_036_854_775_808.0), Equal),
+            (Number::I64(i64::MIN + 1), Number::F64(-9_223_372_036_854_775_808.0), Greater),
+            (Number::U64(u64::MAX), Number::F64(1e300), Less),
+            (Number::I64(i64::MIN), Number::F64(-1e300), Greater),
+            (Number::F64(0.1), Number::F64(0.2), Less),
+        ];
+        for (a, b, expected) in cases {
+            assert_eq!(a.cmp_value(b), expected, "{a:?} {b:?}");
+            assert_eq!(b.cmp_value(a), expected.reverse(), "{b:?} {a:?}");
+        }
+    }
+
+    // S4: a conversion gives the value or nothing.
+    #[test]
+    fn s4_conversions_are_exact() {
+        assert_eq!(Number::F64(1.0).as_u64(), Some(1));
+        assert_eq!(Number::F64(-1.0).as_i64(), Some(-1));
+        assert_eq!(Number::F64(-1.0).as_u64(), None);
+        assert_eq!(Number::F64(1.5).as_i128(), None);
+        assert_eq!(Number::F64(TWO_53 as f64).as_u64(), Some(TWO_53));
+        assert_eq!(Number::F64((TWO_53 + 2) as f64).as_u64(), None);
+        assert_eq!(Number::F64(-((TWO_53 + 2) as f64)).as_i64(), None);
+        assert_eq!(Number::F64(1e300).as_i128(), None);
+        assert_eq!(Number::U64(u64::MAX).as_i64(), None);
+        assert_eq!(Number::U64(TWO_53 + 1).as_f64(), None);
+        assert_eq!(Number::U64(TWO_53 + 2).as_f64(), Some((TWO_53 + 2) as f64));
+        assert_eq!(Number::U64(u64::MAX).as_f64(), None);
+        assert_eq!(Number::I64(i64::MIN).as_f64(), Some(i64::MIN as f64));
+        assert_eq!(Number::I64(i64::MIN + 1).as_f64(), None);
+        assert_eq!(Number::U64((1 << 24) + 1).as_f32(), None);
+        assert_eq!(Number::U64((1 << 24) + 2).as_f32(), Some(16_777_218.0));
+        assert_eq!(Number::F64(0.1).as_f32(), Some(0.1));
+        assert_eq!(Number::F64(-0.1).as_f32(), Some(-0.1));
+        assert_eq!(Number::F64(0.100_000_001).as_f32(), None);
+        assert_eq!(Number::F64(1e39).as_f32(), None);
+        assert_eq!(Number::from_f64(-0.0).map(Number::as_f64), Some(Some(0.0)));
+        assert_eq!(Number::from_f64(f64::NAN), None);
+        assert_eq!(Number::from_f64(f64::NEG_INFINITY), None);
+        for (number, whole) in
+            [(1.0, true), (1.5, false), (1e300, true), (5e-324, false), (-4_503_599_627_370_495.5, false)]
+        {
+            assert_eq!(Number::F64(number).is_whole(), whole, "{number}");
+        }
+    }
+
+    fn numbers() -> impl Strategy<Value = Number> {
+        prop_oneof![
+            any::<u64>().prop_map(Number::U64),
+            (i64::MIN..0).prop_map(Number::I64),
+            any::<f64>().prop_filter_map("finite", Number::from_f64),
+            (-1_000_000..1_000_000_i64).prop_map(|value| Number::F64(value as f64 / 4.0)),
+        ]
+    }
+
+    proptest! {
+        // S4: printed and read again, a number is the same number of the same kind.
+        #[test]
+        fn s4_a_printed_number_reads_back(number in numbers()) {
+            let text = number.to_string();
+            let scanned = scan(text.as_bytes(), &mut [], &Limits::DEFAULT).expect("a JSON number");
+            prop_assert_eq!(scanned.value().as_number(), Some(number));
+        }
+
+        #[test]
+        fn the_order_of_values_is_an_order(a in numbers(), b in numbers(), c in numbers()) {
+            prop_assert_eq!(a.cmp_value(b), b.cmp_value(a).reverse());
+            prop_assert_eq!(a.cmp_value(a), Ordering::Equal);
+            if a.cmp_value(b).is_le() && b.cmp_value(c).is_le() {
+                prop_assert!(a.cmp_value(c).is_le());
+            }
+            if let (Some(a_float), Some(b_float)) = (a.as_f64(), b.as_f64()) {
+                prop_assert_eq!(Some(a.cmp_value(b)), a_float.partial_cmp(&b_float));
+            }
+            if let (Some(a_int), Some(b_int)) = (a.as_i128(), b.as_i128()) {
+                prop_assert_eq!(a.cmp_value(b), a_int.cmp(&b_int));
+            }
+        }
+    }
+}
