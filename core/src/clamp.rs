@@ -344,7 +344,7 @@ impl Measure {
 mod tests {
     use super::*;
     use crate::args::MAX_CLAMPS;
-    use crate::json::{KeySlot, Limits};
+    use crate::json::{KeySlot, Limits, Number};
     use crate::schema::{Property, Schema};
     use proptest::prelude::*;
     use std::format;
@@ -521,7 +521,9 @@ mod tests {
             any::<i64>().prop_map(|n| n.to_string()),
             any::<u64>().prop_map(|n| n.to_string()),
             (-90i64..90).prop_map(|quarter| format!("{:?}", quarter as f64 / 4.0)),
-            proptest::num::f64::NORMAL.prop_map(|f| format!("{f:e}")).prop_filter("readable", |text| text.len() < 60),
+            proptest::num::f64::NORMAL
+                .prop_map(|f| Number::F64(f).to_string())
+                .prop_filter("readable", |text| text.len() < 60),
             "\\PC{0,8}".prop_map(|text| serde_json::Value::from(text).to_string()),
             Just("null".to_string()),
             Just("[1]".to_string()),

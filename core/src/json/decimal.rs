@@ -297,7 +297,10 @@ mod tests {
     // S4
     #[test]
     fn s4_edges_of_the_range() {
-        let cases: [(&str, Result<f64, Unfit>); 24] = [
+        let cases: [(&str, Result<f64, Unfit>); 26] = [
+            // Halfway between: the even digit is the notation.
+            ("201562347225087.62", Ok(201_562_347_225_087.62)),
+            ("201562347225087.63", Err(Unfit::Inexact)),
             ("0.0", Ok(0.0)),
             ("-0.0", Ok(0.0)),
             ("0e99999", Ok(0.0)),

@@ -148,7 +148,7 @@ impl<'a> Iterator for Events<'a> {
                 let (number, len) = token::checked(bytes.get(at..).unwrap_or_default());
                 self.at = at + len;
                 match self.replacement(at) {
-                    Some(Replacement::Number(number)) => Event::Number(number),
+                    Some(Replacement::Number(clamped)) => Event::Number(clamped),
                     _ => Event::Number(number),
                 }
             }

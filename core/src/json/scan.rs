@@ -116,7 +116,7 @@ struct Scanner<'a, 'k> {
 }
 
 /// Whether a value was read to its end, or an array or object was opened in which a value must follow.
-enum Value1 {
+enum Progress {
     Ended,
     Opened,
 }
@@ -126,7 +126,7 @@ type Check<T = ()> = Result<T, ReadErrorKind>;
 impl Scanner<'_, '_> {
     fn run(&mut self) -> Check {
         loop {
-            if matches!(self.value()?, Value1::Opened) {
+            if matches!(self.value()?, Progress::Opened) {
                 continue;
             }
             if !self.next_value()? {
@@ -149,7 +149,7 @@ impl Scanner<'_, '_> {
     }
 
     /// Reads the value that must start here, or the start of it.
-    fn value(&mut self) -> Check<Value1> {
+    fn value(&mut self) -> Check<Progress> {
         self.skip_space();
         self.nodes = self.nodes.saturating_add(1);
         if self.nodes > self.limits.nodes {
@@ -161,14 +161,14 @@ impl Scanner<'_, '_> {
                 self.open(true)?;
                 if self.peek() != Some(b'}') {
                     self.key()?;
-                    return Ok(Value1::Opened);
+                    return Ok(Progress::Opened);
                 }
                 self.close()?;
             }
             Some(b'[') => {
                 self.open(false)?;
                 if self.peek() != Some(b']') {
-                    return Ok(Value1::Opened);
+                    return Ok(Progress::Opened);
                 }
                 self.close()?;
             }
@@ -178,7 +178,7 @@ impl Scanner<'_, '_> {
             Some(b'n') => self.word(b"null")?,
             _ => return Err(self.expected(ReadErrorKind::ExpectedValue)),
         }
-        Ok(Value1::Ended)
+        Ok(Progress::Ended)
     }
 
     /// After a value: ends arrays and objects, until one goes on with another value (true) or the text ends (false).

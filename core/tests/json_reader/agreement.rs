@@ -235,6 +235,20 @@ proptest! {
     }
 }
 
+// S2: with several repetitions the first is named, however many members there are.
+#[test]
+fn s2_the_first_repetition_is_named() {
+    for count in [3, 16, 17, 100] {
+        let members: Vec<_> = (0..count).map(|nth| format!("\"{nth}\":0")).collect();
+        for (first, second) in [(1, 2), (2, 1)] {
+            let text = format!("{{{},\"{first}\":0,\"{second}\":0}}", members.join(","));
+            let at = text.rfind(&format!(",\"{first}\"")).expect("it is there") + 1;
+            let error = super::refusal(text.as_bytes()).expect("a duplicate");
+            assert_eq!((error.kind, error.at as usize), (ReadErrorKind::DuplicateKey, at), "{count} {first}");
+        }
+    }
+}
+
 // V16, and what folding or normalizing would equate.
 #[test]
 fn s2_keys_compare_exactly() {

@@ -148,6 +148,8 @@ impl Json {
 pub(crate) fn texts() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-c]{0,3}",
+        // Alike but for their ends.
+        "common prefix [ab]{0,3}",
         "[ -~]{0,20}",
         proptest::collection::vec(any::<char>(), 0..12).prop_map(|chars| chars.into_iter().collect()),
         "[\\x00-\\x1f\"\\\\/é\u{2028}\u{202e}😀\u{10ffff}a-z]{0,40}",

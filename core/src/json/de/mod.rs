@@ -100,7 +100,7 @@ impl<'de, S: Scratch<'de>> Reader<'de, S> {
         let (number, len) = token::checked(self.text.as_bytes().get(self.at..).unwrap_or_default());
         self.at += len;
         match replacement {
-            Some(Replacement::Number(number)) => number,
+            Some(Replacement::Number(clamped)) => clamped,
             _ => number,
         }
     }
