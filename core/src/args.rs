@@ -333,6 +333,18 @@ mod tests {
         assert_eq!((clamped[1].from, clamped[1].to), (Event::String("héllo".into()), Event::String("hé".into())));
     }
 
+    // S2: a member is found by its key, however that is spelled, and by no other.
+    #[test]
+    fn s2_members_are_found_by_their_unescaped_keys() {
+        read(r#"{"\u0061": 1, "ab": {"a": 2}, "A": 3}"#, |args, _| {
+            let number = |value: Option<Value<'_>>| value.and_then(Value::as_number);
+            assert_eq!(number(args.get("a")), Some(Number::U64(1)));
+            assert_eq!(number(args.get("A")), Some(Number::U64(3)));
+            assert_eq!(number(args.get("ab").and_then(|ab| ab.get("a"))), Some(Number::U64(2)));
+            assert!(args.get("\\u0061").is_none() && args.get("").is_none() && args.get("b").is_none());
+        });
+    }
+
     // V4
     #[test]
     fn v4_no_text_is_the_empty_object_and_null_is_not() {

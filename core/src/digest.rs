@@ -418,6 +418,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn one_bit_makes_another_digest() {
+        let digest = Digest::of_bytes(b"");
+        for bit in 0..256 {
+            let mut bytes = *digest.as_bytes();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(Digest::from_bytes(bytes), digest);
+        }
+        assert_eq!(Digest::from_bytes(*digest.as_bytes()), digest);
+    }
+
     // S5, F5: too small a key table refuses, whatever the nesting.
     #[test]
     fn s5_a_small_key_table_is_an_error() {

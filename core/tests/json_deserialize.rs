@@ -353,6 +353,28 @@ fn what_a_visitor_leaves_alone_is_skipped() {
             Ok(Self)
         }
     }
+    struct Keys(Vec<String>);
+    impl<'de> Deserialize<'de> for Keys {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor;
+            impl<'de> serde::de::Visitor<'de> for Visitor {
+                type Value = Keys;
+                fn expecting(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                    f.write_str("an object")
+                }
+                fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
+                    let mut keys = Vec::new();
+                    while let Some(key) = map.next_key()? {
+                        keys.push(key);
+                    }
+                    Ok(Keys(keys))
+                }
+            }
+            deserializer.deserialize_map(Visitor)
+        }
+    }
+    let keys = ours::<Keys>(r#"{"a": "x", "b": ["y", {"c": 1}], "d": 2}"#).expect("an object");
+    assert_eq!(keys.0, ["a", "b", "d"]);
     let (_, last) = ours::<(Blind, u8)>(r#"[{"a": [1, "]"]}, 2]"#).expect("two items");
     assert_eq!(last, 2);
     let (members, last) =

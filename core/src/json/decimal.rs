@@ -355,6 +355,21 @@ mod tests {
         (normal(token) == normal(&notation(value))).then_some(value)
     }
 
+    // S4: where the gaps between two f64 change, with as many digits as there can be.
+    #[test]
+    fn s4_around_powers_of_two() {
+        for exponent in 1..2047_u64 {
+            let text = format!("{:.16e}", f64::from_bits(exponent << 52));
+            let (digits, power) = text.split_once('e').expect("an exponent");
+            let digits: u64 = digits.replace('.', "").parse().expect("17 digits");
+            let power: i32 = power.parse().expect("a number");
+            for step in 0..60 {
+                let token = format!("{}e{}", digits + step - 30, power - 16);
+                assert_eq!(read_str(&token).ok(), exact_by_the_library(&token), "{token}");
+            }
+        }
+    }
+
     proptest::proptest! {
         #[test]
         fn s4_kept_exactly_or_refused(whole in "0|[1-9][0-9]{0,19}", fraction in "[0-9]{1,20}", exponent in -345..320_i32) {
