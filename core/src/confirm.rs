@@ -210,6 +210,8 @@ pub enum Verdict {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DecideError {
+    /// The approver is of another tenant, which is not to learn that the request exists (invariant P2).
+    OtherTenant,
     /// The ticket waits for its caller, not for an approver.
     NotAsked,
     /// Nobody known decides (invariant A2).
@@ -227,6 +229,7 @@ pub enum DecideError {
 impl fmt::Display for DecideError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::OtherTenant => "there is no such request",
             Self::NotAsked => "this confirmation is for its caller to give, not for an approver",
             Self::Unauthenticated => "an approver must be a known principal",
             Self::OwnRequest => "a requester cannot decide its own request",
@@ -301,17 +304,21 @@ impl Ticket {
         }
     }
 
-    /// Takes an approver's decision. `scope` is what an approver needs.
+    /// Takes an approver's decision. `tenant` is the requester's, `scope` is what an approver needs.
     ///
     /// # Errors
-    /// Says why the decision does not count; the ticket is unchanged then.
+    /// Says why the decision does not count; the ticket is unchanged then. To another tenant it says nothing else.
     pub fn decide(
         &mut self,
         verdict: Verdict,
         approver: &CallContext<'_>,
+        tenant: Option<&str>,
         scope: &str,
         now: Timestamp,
     ) -> Result<(), DecideError> {
+        if approver.tenant != tenant {
+            return Err(DecideError::OtherTenant);
+        }
         if self.by != By::Approver {
             return Err(DecideError::NotAsked);
         }

@@ -255,8 +255,9 @@ fn faults() -> Checked {
     let now = Timestamp::from_unix_millis(unknown(1_000));
     let mut ticket = Ticket::issue(binding, By::Approver, now, unknown(1_000));
     say(&ticket.usable(now).err().ok_or(Check::Faults)?)?;
-    say(&ticket.decide(Verdict::Approve, &asker, "approve", now).err().ok_or(Check::Faults)?)?;
-    ensure(ticket.decide(Verdict::Approve, &approver, "approve", now).is_ok(), Check::Faults)?;
+    say(&ticket.decide(Verdict::Approve, &asker, None, "approve", now).err().ok_or(Check::Faults)?)?;
+    say(&ticket.decide(Verdict::Approve, &approver, Some("t"), "approve", now).err().ok_or(Check::Faults)?)?;
+    ensure(ticket.decide(Verdict::Approve, &approver, None, "approve", now).is_ok(), Check::Faults)?;
     ensure(ticket.claim(&binding, now).is_ok() && Dice.token().is_ok(), Check::Faults)?;
     ensure(out.has("own request"), Check::Faults)
 }

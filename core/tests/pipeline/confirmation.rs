@@ -1,7 +1,10 @@
 //! Asking and redeeming: what a token is good for.
 
 use callgate_core::code::Code;
+use callgate_core::confirm::{Binding, By, DecideError, Ticket, TicketState, Verdict, caller_digest, principal_digest};
 use callgate_core::context::{CallContext, Mode, Scopes};
+use callgate_core::digest::Digest;
+use callgate_core::time::Timestamp;
 use callgate_core::tool::ConfirmBy;
 
 use crate::world::{Answer, Host, Says, Sent, World, code, json, shell};
@@ -179,6 +182,37 @@ fn a2_an_approval_is_not_given_by_its_requester() {
     assert!(host.decide_ticket(&token, CallContext::web("r-9", Some("boss"), Scopes::new("approve"))).is_ok());
     assert_eq!(redeem(&host, &token, caller, ARGUMENTS), None);
     assert!(host.lines.borrow().iter().any(|line| line.contains(r#""confirmed_by":"approver""#)));
+}
+
+/// P2: who decides is of the requester's tenant. Another tenant learns nothing of the request, whatever state it is in and
+/// whatever else is wrong with the decision.
+#[test]
+fn p2_only_the_requesters_tenant_decides() {
+    let now = Timestamp::from_unix_millis(1_000);
+    let tenants = [None, Some(""), Some("t1"), Some("t2"), Some("T1")];
+    let pairs = tenants.iter().flat_map(|asks| tenants.map(|decides| (*asks, decides)));
+    for ((asks, decides), verdict) in pairs.flat_map(|pair| [Verdict::Approve, Verdict::Deny].map(|yes| (pair, yes))) {
+        let asker = CallContext { tenant: asks, ..CallContext::web("r-1", Some("alice"), Scopes::NONE) };
+        let digest = Digest::of_bytes(b"x");
+        let (caller, principal) = (caller_digest(&asker), principal_digest(&asker));
+        let binding = Binding { tool: digest, arguments: digest, caller, principal };
+        let fresh = Ticket::issue(binding, By::Approver, now, 1_000);
+        let boss = CallContext { tenant: decides, ..CallContext::web("r-2", Some("boss"), Scopes::new("approve")) };
+        let mut ticket = fresh;
+        let decided = ticket.decide(verdict, &boss, asks, "approve", now);
+        if asks == decides {
+            assert_eq!(decided, Ok(()));
+            continue;
+        }
+        assert_eq!((decided, ticket), (Err(DecideError::OtherTenant), fresh), "{asks:?} {decides:?}");
+        let nobody = CallContext { principal: None, scopes: Scopes::NONE, ..boss };
+        let late = now.saturating_add_millis(1_000);
+        for mut ticket in [fresh, Ticket { state: TicketState::Denied, ..fresh }, Ticket { by: By::Caller, ..fresh }] {
+            for who in [boss, nobody, CallContext { tenant: decides, ..asker }] {
+                assert_eq!(ticket.decide(verdict, &who, asks, "approve", late), Err(DecideError::OtherTenant));
+            }
+        }
+    }
 }
 
 /// A20, D1, D5: what is shown of a call is printable, complete, and made from the value that runs.

@@ -520,6 +520,6 @@ impl Host {
         let ticket = Token::parse(token).expect("a token").hash();
         let mut tickets = self.tickets.borrow_mut();
         let (ticket, _) = tickets.get_mut(ticket.as_bytes()).expect("issued before");
-        ticket.decide(callgate_core::confirm::Verdict::Approve, &approver, "approve", self.clock().wall)
+        ticket.decide(callgate_core::confirm::Verdict::Approve, &approver, None, "approve", self.clock().wall)
     }
 }

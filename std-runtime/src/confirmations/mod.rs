@@ -158,7 +158,10 @@ impl std::error::Error for DecideFault {}
 
 impl From<DecideError> for DecideFault {
     fn from(error: DecideError) -> Self {
-        Self::Refused(error)
+        match error {
+            DecideError::OtherTenant => Self::Unknown,
+            error => Self::Refused(error),
+        }
     }
 }
 

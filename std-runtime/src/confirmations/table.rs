@@ -212,11 +212,9 @@ impl Table {
         now: Timestamp,
     ) -> Result<(), DecideFault> {
         let decided = self.step(id, |entry| {
-            if entry.call.tenant.as_deref() != approver.tenant {
-                return Err(DecideFault::Unknown);
-            }
-            let scope = entry.call.scope.as_deref().unwrap_or_default();
-            Ok(entry.ticket.decide(verdict, approver, scope, now)?)
+            let PendingCall { tenant, scope, .. } = &entry.call;
+            let scope = scope.as_deref().unwrap_or_default();
+            Ok(entry.ticket.decide(verdict, approver, tenant.as_deref(), scope, now)?)
         });
         decided.unwrap_or(Err(DecideFault::Unknown))
     }
@@ -240,10 +238,10 @@ impl Table {
             .iter()
             .filter(|(_, entry)| {
                 // The rule itself says whether a decision would count.
-                let scope = entry.call.scope.as_deref().unwrap_or_default();
+                let PendingCall { tenant, scope, .. } = &entry.call;
+                let scope = scope.as_deref().unwrap_or_default();
                 let mut trial = entry.ticket;
-                entry.call.tenant.as_deref() == approver.tenant
-                    && trial.decide(Verdict::Deny, approver, scope, now).is_ok()
+                trial.decide(Verdict::Deny, approver, tenant.as_deref(), scope, now).is_ok()
             })
             .collect();
         found.sort_unstable_by_key(|(id, entry)| (entry.ticket.issued_at, *id.as_bytes()));

@@ -108,7 +108,7 @@ fn check(bench: &Bench, operations: &[Operation], steps: bool, time: Time) {
             Operation::Decide(i, verdict) => {
                 let Some((id, ticket)) = model.get_mut(at(i)) else { continue };
                 let decided = bench.store.decide(*id, *verdict, &BOB);
-                compare(decided.is_ok(), ticket.decide(*verdict, &BOB, "approve", now).is_ok(), operation);
+                compare(decided.is_ok(), ticket.decide(*verdict, &BOB, None, "approve", now).is_ok(), operation);
             }
             Operation::Withdraw(i) => {
                 let Some((id, ticket)) = model.get_mut(at(i)) else { continue };
