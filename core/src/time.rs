@@ -96,6 +96,13 @@ pub trait Clock {
     fn monotonic(&self) -> Instant {
         self.now().monotonic
     }
+
+    /// The monotonic clock, up to `slack` nanoseconds behind [`monotonic`](Self::monotonic) and never ahead of it: for hosts
+    /// that have a rougher clock which is cheaper to read. Enough to hold something to a limit that is much longer.
+    fn monotonic_within(&self, slack: u64) -> Instant {
+        let _ = slack;
+        self.monotonic()
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for &C {
@@ -105,6 +112,10 @@ impl<C: Clock + ?Sized> Clock for &C {
 
     fn monotonic(&self) -> Instant {
         (**self).monotonic()
+    }
+
+    fn monotonic_within(&self, slack: u64) -> Instant {
+        (**self).monotonic_within(slack)
     }
 }
 

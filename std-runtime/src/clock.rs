@@ -1,7 +1,7 @@
 //! Clocks: the system's, and one that tests step by hand.
 
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 pub use callgate_core::time::{Clock, Instant, Now, Timestamp};
 
@@ -12,9 +12,9 @@ pub type SharedClock = Arc<dyn Clock + Send + Sync>;
 
 /// The system's clocks.
 ///
-/// `monotonic` counts from the first reading in this process, so two of these agree, and instants of two processes must
-/// not be compared. It stands still while the machine sleeps where the system's monotonic clock does (Linux); `wall` does
-/// not.
+/// All of one process agree; instants of two processes must not be compared. `monotonic` stands still while the machine
+/// sleeps where the system's monotonic clock does (Linux); `wall` does not. On Linux `wall` is the time of the kernel's last
+/// tick, at most 10 ms ago, because reading it costs a fourth of reading the hardware.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct SystemClock;
@@ -29,16 +29,75 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn monotonic(&self) -> Instant {
+        system::monotonic()
+    }
+
+    fn monotonic_within(&self, slack: u64) -> Instant {
+        system::monotonic_within(slack)
+    }
+
+    fn now(&self) -> Now {
+        Now { monotonic: system::monotonic(), wall: system::wall() }
+    }
+}
+
+/// Linux tells the time of its last tick without reading the hardware.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod system {
+    use super::{Instant, Timestamp};
+    use rustix::time::{ClockId, Timespec, clock_gettime};
+
+    /// The longest time between two ticks of any Linux (`CONFIG_HZ=100`), in nanoseconds.
+    const TICK: u64 = 10_000_000;
+
+    pub(super) fn monotonic() -> Instant {
+        instant(clock_gettime(ClockId::Monotonic))
+    }
+
+    pub(super) fn monotonic_within(slack: u64) -> Instant {
+        if slack >= TICK { instant(clock_gettime(ClockId::MonotonicCoarse)) } else { monotonic() }
+    }
+
+    pub(super) fn wall() -> Timestamp {
+        let (seconds, nanos) = parts(clock_gettime(ClockId::RealtimeCoarse));
+        Timestamp::from_unix_millis(seconds.saturating_mul(1_000).saturating_add(nanos / 1_000_000))
+    }
+
+    fn instant(time: Timespec) -> Instant {
+        let (seconds, nanos) = parts(time);
+        Instant::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+
+    /// A wall clock before 1970 is wrong in any case; 0 makes everything that expires look far from it, which the high-water marks
+    /// of the stores keep from reviving anything (invariant C2).
+    fn parts(time: Timespec) -> (u64, u64) {
+        match u64::try_from(time.tv_sec) {
+            Ok(seconds) => (seconds, time.tv_nsec.unsigned_abs()),
+            Err(_) => (0, 0),
+        }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod system {
+    use super::{Instant, Timestamp, millis, nanos};
+    use std::sync::OnceLock;
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    pub(super) fn monotonic() -> Instant {
         static START: OnceLock<std::time::Instant> = OnceLock::new();
         let now = std::time::Instant::now();
         Instant::from_nanos(nanos(now.saturating_duration_since(*START.get_or_init(|| now))))
     }
 
-    fn now(&self) -> Now {
-        // A wall clock before 1970 is wrong in any case; 0 makes everything that expires look far from it, which the high-water
-        // marks of the stores keep from reviving anything (invariant C2).
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { monotonic: self.monotonic(), wall: Timestamp::from_unix_millis(millis(wall)) }
+    pub(super) fn monotonic_within(_slack: u64) -> Instant {
+        monotonic()
+    }
+
+    /// A wall clock before 1970 is wrong in any case; 0 makes everything that expires look far from it, which the high-water marks
+    /// of the stores keep from reviving anything (invariant C2).
+    pub(super) fn wall() -> Timestamp {
+        Timestamp::from_unix_millis(millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()))
     }
 }
 
@@ -128,6 +187,20 @@ mod tests {
         let readings = [one.now(), other.now(), one.now(), other.now()].map(|now| now.monotonic);
         assert!(readings.is_sorted());
         assert!(one.now().wall > Timestamp::from_unix_millis(1_700_000_000_000));
+    }
+
+    /// C1: the rough clock runs on the same line, behind the exact one by no more than was allowed.
+    #[test]
+    fn c1_a_rough_reading_is_behind_by_no_more_than_its_slack() {
+        for slack in [0, 1_000_000, 10_000_000, u64::MAX] {
+            let before = SystemClock.monotonic();
+            let rough = SystemClock.monotonic_within(slack);
+            let after = SystemClock.monotonic();
+            assert!(rough <= after, "{slack}");
+            assert!(rough.saturating_add_nanos(slack) >= before, "{slack}");
+        }
+        let manual = ManualClock::new();
+        assert_eq!(manual.monotonic_within(u64::MAX), manual.monotonic());
     }
 
     #[test]

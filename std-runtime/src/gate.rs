@@ -1,5 +1,6 @@
 //! The blocking gate: drives core's stages, holds no logic of its own.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -36,6 +37,9 @@ use crate::policy::{self, ChannelPolicies, Policy};
 use crate::registry::ToolSource;
 use crate::reserved;
 use crate::tool::{self, Host, NestedCalls, NestedOutcome, Tool};
+
+/// A tool's timeout is held to within a hundredth of it: its start is read from a clock that is cheap to read.
+const TIMEOUT_TO_SLACK: u64 = 100;
 
 /// A call's outcome. It borrows what the caller sent; [`Outcome::to_json`] and the like make owned copies.
 ///
@@ -405,7 +409,9 @@ impl Parts {
     fn call<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>) -> Outcome<'a> {
         let received = self.now();
         let mut guard = Guard { parts: self, caller: *caller, request, received, done: false };
-        let outcome = self.finish(self.drive(self.receive(caller, request, received)));
+        let ran_until = Cell::new(None);
+        let driven = self.drive(self.receive(caller, request, received), &ran_until);
+        let outcome = self.finish(driven, ran_until.get());
         guard.done = true;
         outcome
     }
@@ -435,7 +441,7 @@ impl Parts {
     }
 
     #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
-    fn drive<'a>(&'a self, call: Received<'a>) -> Result<Ended<'a>, Ended<'a>> {
+    fn drive<'a>(&'a self, call: Received<'a>, ran_until: &Cell<Option<Now>>) -> Result<Ended<'a>, Ended<'a>> {
         let found = self.find(&call);
         let call = match call.resolve(found)? {
             Load::Fresh(call) => call,
@@ -475,19 +481,20 @@ impl Parts {
             self.observers.executing(&call.subject(), self.settings().redaction, self.now());
         }
         let kept_as = self.cache.as_ref().and_then(|cache| cache.key(&call.subject()));
-        let ended = call.execute(|permit| self.run(permit));
+        let ended = call.execute(|permit| self.run(permit, ran_until));
         if let (Some(cache), Some(key), End::Done(reply)) = (&self.cache, kept_as, ended.end()) {
             cache.keep(key, reply);
         }
         Ok(ended)
     }
 
-    fn finish<'a>(&'a self, driven: Result<Ended<'a>, Ended<'a>>) -> Outcome<'a> {
+    fn finish<'a>(&'a self, driven: Result<Ended<'a>, Ended<'a>>, ran_until: Option<Now>) -> Outcome<'a> {
         let (Ok(ended) | Err(ended)) = driven;
-        let mut closed = ended.close(self.now());
+        let mut closed = ended.close(ran_until.unwrap_or_else(|| self.now()));
         self.settle(&mut closed);
-        let recorded = self.record(&closed.record());
-        self.observers.ended(&closed.record());
+        let record = closed.record();
+        let recorded = self.record(&record);
+        self.observers.ended(&record);
         closed.audited(recorded)
     }
 
@@ -544,9 +551,17 @@ impl Parts {
         }
     }
 
-    fn run(&self, permit: Permit<'_, Box<Envelope<'_>>, Arc<Tool>>) -> Finished<Reply, Failure, Arc<str>> {
-        let started = self.clock.monotonic();
-        let deadline = started.saturating_add_nanos(permit.spec().timeout_ms.saturating_mul(1_000_000));
+    /// Runs the body, and notes in `ran_until` when it was over, where nothing that takes time comes between that and the
+    /// call's end.
+    fn run(
+        &self,
+        permit: Permit<'_, Box<Envelope<'_>>, Arc<Tool>>,
+        ran_until: &Cell<Option<Now>>,
+    ) -> Finished<Reply, Failure, Arc<str>> {
+        let timeout = permit.spec().timeout_ms.saturating_mul(1_000_000);
+        let checks_output = permit.spec().output_schema.is_some();
+        let started = self.clock.monotonic_within(timeout / TIMEOUT_TO_SLACK);
+        let deadline = started.saturating_add_nanos(timeout);
         let mut host = Host::new(&*self.clock, started).with_nested(self);
         if let Some(cancelled) = &self.cancelled {
             host = host.with_cancelled(&**cancelled);
@@ -561,7 +576,11 @@ impl Parts {
             },
             Err(text) => Ran::Panicked(text),
         };
-        ran.after(self.clock.monotonic().nanos_since(started))
+        let now = self.now();
+        if !checks_output && self.cache.is_none() {
+            ran_until.set(Some(now));
+        }
+        ran.after(now.monotonic.nanos_since(started))
     }
 
     fn is_cancelled(&self) -> bool {

@@ -1,13 +1,14 @@
 //! Buckets in memory, in shards that threads take one at a time.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use callgate_core::call::{Charge, ChargeMode, Refund, StoreFault};
 use callgate_core::limit::{Allowance, Bucket, LimitKey, Purpose, Quota};
 use callgate_core::time::Instant;
+use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use super::RateLimiter;
@@ -87,7 +88,7 @@ impl MemoryLimiter {
         Self {
             clock,
             quotas: Box::new(quotas),
-            hasher: RandomState::new(),
+            hasher: RandomState::default(),
             max_keys,
             kept: AtomicUsize::new(0),
             search_at: Mutex::default(),
