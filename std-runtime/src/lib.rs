@@ -58,5 +58,6 @@ pub mod render;
 mod reserved;
 pub mod schema;
 pub mod tool;
+mod typed_text;
 mod value_text;
 pub mod view;

@@ -1,6 +1,8 @@
 //! What a tool's body returns when it succeeds.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::OnceLock;
 
 use callgate_core::digest::Digest;
 use callgate_core::json::{KeySlot, Limits, MAX_DEPTH, Object, key_capacity, scan};
@@ -10,7 +12,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, cut_text};
-use crate::value_text::{Size, cut, dismantle, exact_size, size, size_of_members, write_value};
+use crate::typed_text::typed_text;
+use crate::value_text::{Size, cut, cut_text_of_json, dismantle, exact_size, size, size_of_members, write_value};
 
 /// The most bytes of JSON text that a result may have where a tool sets no other cap: 1 MiB.
 pub const DEFAULT_MAX_OUTPUT: usize = 1 << 20;
@@ -52,13 +55,55 @@ const GATE_TYPES: [&str; 4] = ["generic", "confirmation", "blocked", "error"];
 /// - Data that nests deeper than the gate's readers go (64) is refused likewise.
 ///
 /// `Debug` shows nothing of the content (invariant L1).
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default)]
 pub struct Reply {
-    data: Value,
+    data: Data,
     message: Option<String>,
     meta: Map<String, Value>,
     bounds: Bounds,
     meta_dropped: bool,
+}
+
+/// A result, as the body gave it.
+#[derive(Clone)]
+enum Data {
+    Value(Value),
+    /// The text of a typed result; the value behind it is made when somebody asks for it.
+    Text {
+        text: String,
+        value: OnceLock<Box<Value>>,
+    },
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self::Value(Value::Null)
+    }
+}
+
+impl Data {
+    fn value(&self) -> &Value {
+        match self {
+            Self::Value(value) => value,
+            Self::Text { text, value } => value.get_or_init(|| Box::new(read(text))),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match self {
+            Self::Value(value) => value,
+            Self::Text { text, value } => value.into_inner().map_or_else(|| read(&text), |value| *value),
+        }
+    }
+}
+
+/// The value of a text that this crate wrote.
+fn read(text: &str) -> Value {
+    // The result may have any size here; it is bounded when the body has returned it.
+    let limits = Limits { bytes: u32::MAX, nodes: u32::MAX, members: u32::MAX, key_bytes: u32::MAX, ..Limits::DEFAULT };
+    let mut keys = vec![KeySlot::default(); key_capacity(text.as_bytes())];
+    let scanned = scan(text.as_bytes(), &mut keys, &limits).ok();
+    scanned.and_then(|scanned| scanned.value().parse().ok()).unwrap_or_default()
 }
 
 /// What bounding a reply came to.
@@ -84,7 +129,7 @@ impl Reply {
     /// A reply with this data.
     #[must_use]
     pub fn new(data: impl Into<Value>) -> Self {
-        Self { data: data.into(), ..Self::default() }
+        Self { data: Data::Value(data.into()), ..Self::default() }
     }
 
     /// A reply without data: `null`.
@@ -93,12 +138,17 @@ impl Reply {
         Self::default()
     }
 
-    /// A reply whose data is `value`, serialized.
+    /// A reply whose data is `value`, serialized: its JSON text is written at once, members in the order in which the type
+    /// gives them.
     ///
     /// # Errors
     /// Fails where JSON has no such value, as a map whose keys are no strings. The failure's text is not for the caller.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, Failure> {
-        Ok(Self::new(serde_json::to_value(value)?))
+        let data = match typed_text(value)? {
+            Some(text) => Data::Text { text, value: OnceLock::new() },
+            None => Data::Value(serde_json::to_value(value)?),
+        };
+        Ok(Self { data, ..Self::default() })
     }
 
     /// One page of a list: meta gets `type: "list"` and `pagination` with `page, total_pages, total_items, limit,
@@ -158,16 +208,28 @@ impl Reply {
         self
     }
 
-    /// The data.
+    /// The data. Of a reply made by [`of`](Self::of) the value is made when it is first asked for.
     #[must_use]
-    pub const fn data(&self) -> &Value {
-        &self.data
+    pub fn data(&self) -> &Value {
+        self.data.value()
     }
 
     /// The data by value.
     #[must_use]
     pub fn into_data(self) -> Value {
-        self.data
+        self.data.into_value()
+    }
+
+    /// The JSON text of the data. Fails where the data nests too deep.
+    pub(crate) fn data_text(&self) -> Result<Cow<'_, str>, fmt::Error> {
+        match &self.data {
+            Data::Text { text, .. } => Ok(Cow::Borrowed(text)),
+            Data::Value(value) => {
+                let mut text = String::new();
+                write_value(value, &mut text)?;
+                Ok(Cow::Owned(text))
+            }
+        }
     }
 
     /// The message for people.
@@ -200,19 +262,30 @@ impl Reply {
             dismantle(Value::Object(std::mem::take(&mut self.meta)));
             self.meta_dropped = true;
         }
-        self.bounds = match size(&self.data, cap) {
-            Size::Within => Bounds::Within,
-            Size::Beyond if may_cut => {
-                let (kept, bytes, digest) = cut(&self.data, cap);
-                self.data = Value::String(kept);
+        let size = match &self.data {
+            // What is too deep was not written.
+            Data::Text { text, .. } if text.len() <= cap => Size::Within,
+            Data::Text { .. } => Size::Beyond,
+            Data::Value(value) => size(value, cap),
+        };
+        if size == Size::Within {
+            self.bounds = Bounds::Within;
+            return;
+        }
+        let data = std::mem::take(&mut self.data);
+        self.bounds = match (size, data) {
+            (Size::Beyond, data) if may_cut => {
+                let (kept, bytes, digest) = match data {
+                    Data::Text { text, .. } if !text.starts_with('"') => cut_text_of_json(&text, cap),
+                    data => cut(&data.into_value(), cap),
+                };
+                self.data = Data::Value(Value::String(kept));
                 Bounds::Cut { bytes, digest }
             }
-            Size::Beyond => {
-                let data = std::mem::take(&mut self.data);
-                Bounds::TooLarge { bytes: exact_size(&data) }
-            }
-            Size::TooDeep => {
-                dismantle(std::mem::take(&mut self.data));
+            (Size::Beyond, Data::Text { text, .. }) => Bounds::TooLarge { bytes: text.len() },
+            (Size::Beyond, Data::Value(value)) => Bounds::TooLarge { bytes: exact_size(&value) },
+            (_, data) => {
+                dismantle(data.into_value());
                 Bounds::TooDeep
             }
         };
@@ -225,10 +298,10 @@ impl Reply {
             Bounds::Within | Bounds::Cut { .. } => None,
             Bounds::TooLarge { bytes } => Some(OutputFault::TooLarge { bytes, cap }),
             Bounds::TooDeep => Some(OutputFault::TooDeep),
-            Bounds::Unknown => match (size(&self.data, cap), size_of_members(&self.meta, MAX_META)) {
+            Bounds::Unknown => match (size(self.data(), cap), size_of_members(&self.meta, MAX_META)) {
                 (Size::Within, Size::Within) => None,
                 (Size::TooDeep, _) | (_, Size::TooDeep) => Some(OutputFault::TooDeep),
-                (Size::Beyond, _) => Some(OutputFault::TooLarge { bytes: exact_size(&self.data), cap }),
+                (Size::Beyond, _) => Some(OutputFault::TooLarge { bytes: exact_size(self.data()), cap }),
                 (Size::Within, Size::Beyond) => Some(OutputFault::Meta),
             },
         }
@@ -237,7 +310,10 @@ impl Reply {
 
 impl ToolOutput for Reply {
     fn write_data(&self, out: &mut dyn fmt::Write) -> fmt::Result {
-        write_value(&self.data, out)
+        match &self.data {
+            Data::Value(value) => write_value(value, out),
+            Data::Text { text, .. } => out.write_str(text),
+        }
     }
 
     fn message(&self) -> Option<&str> {
@@ -274,6 +350,19 @@ impl ToolOutput for Reply {
 /// The kind that a tool gives its result, if it may.
 fn own_type(value: &Value) -> Option<&str> {
     value.as_str().filter(|kind| !GATE_TYPES.contains(kind))
+}
+
+/// Replies are the same when their data is, however it came to be.
+impl PartialEq for Reply {
+    fn eq(&self, other: &Self) -> bool {
+        // Taken apart by name, so that a field added later is compared, too.
+        let Self { data, message, meta, bounds, meta_dropped } = self;
+        data.value() == other.data.value()
+            && *message == other.message
+            && *meta == other.meta
+            && *bounds == other.bounds
+            && *meta_dropped == other.meta_dropped
+    }
 }
 
 impl From<Value> for Reply {
@@ -375,6 +464,28 @@ mod tests {
         let mut text = String::new();
         reply.write_data(&mut text).unwrap();
         from_str(&text).unwrap()
+    }
+
+    /// A typed result is the same result as its value, whoever looks at it.
+    #[test]
+    fn a_typed_result_is_its_value() {
+        let typed = |value: &Value, cap, may_cut| {
+            let (mut text, mut plain) = (Reply::of(value).unwrap(), Reply::new(value.clone()));
+            assert!(matches!((&text.data, &plain.data), (Data::Text { .. }, Data::Value(_))));
+            text.bound(cap, may_cut);
+            plain.bound(cap, may_cut);
+            assert_eq!((&text, text.fault(cap)), (&plain, plain.fault(cap)));
+            assert_eq!((data(&text), meta(&text)), (data(&plain), meta(&plain)));
+            assert_eq!(text.clone().into_data(), plain.into_data());
+        };
+        let value = json!({"a": [1, 2.5, "\u{202e}x\"", null, true], "b": {"c": u64::MAX}});
+        let length = value.to_string().len() + 5;
+        for cap in [2, 3, 20, length - 1, length, length + 1, DEFAULT_MAX_OUTPUT] {
+            for may_cut in [true, false] {
+                typed(&value, cap, may_cut);
+                typed(&json!("x\u{202e}".repeat(9)), cap, may_cut);
+            }
+        }
     }
 
     #[test]

@@ -192,6 +192,13 @@ pub(crate) fn cut(value: &Value, cap: usize) -> (String, usize, Digest) {
     (whole.kept.text, whole.bytes, Digest::from_bytes(whole.hash.finalize().into()))
 }
 
+/// The same of the JSON text of a value that is no text.
+pub(crate) fn cut_text_of_json(text: &str, cap: usize) -> (String, usize, Digest) {
+    let mut kept = Kept { text: String::new(), room: cap.saturating_sub(2) };
+    kept.push(text);
+    (kept.text, text.len(), Digest::of_bytes(text.as_bytes()))
+}
+
 struct Whole {
     hash: Sha256,
     bytes: usize,

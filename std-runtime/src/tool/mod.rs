@@ -136,7 +136,7 @@ impl Described for Tool {
     fn validate_output(&self, output: &Reply, report: &mut dyn FnMut(Violation<'_>)) {
         match output.fault(self.max_output) {
             Some(fault) => report(Violation { field: &"", reason: &fault }),
-            None => self.output.validate_data(output.data(), report),
+            None => self.output.validate_output(output, report),
         }
     }
 }

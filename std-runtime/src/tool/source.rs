@@ -10,8 +10,9 @@ use callgate_core::tool::Violation;
 use serde_json::Value;
 
 use super::error::SchemaProblem;
+use crate::output::Reply;
 use crate::schema::{JsonSchema, Profile, SchemaError};
-use crate::value_text::{sorted_text, write_value};
+use crate::value_text::sorted_text;
 
 /// A schema as an author gives it: JSON Schema 2020-12 as text or as a value, or a constant of the core.
 ///
@@ -146,15 +147,14 @@ impl Checker {
     }
 
     /// Checks a result.
-    pub(super) fn validate_data(&self, data: &Value, report: &mut dyn FnMut(Violation<'_>)) {
+    pub(super) fn validate_output(&self, output: &Reply, report: &mut dyn FnMut(Violation<'_>)) {
         match self {
             Self::Anything => {}
-            Self::Json(schema) => schema.validate_value(data, report),
+            Self::Json(schema) => schema.validate_value(output.data(), report),
             Self::Const(schema) => {
-                let mut text = String::new();
                 // The result was bounded before, in size and in depth.
                 let limits = Limits { bytes: u32::MAX, nodes: u32::MAX, members: u32::MAX, ..Limits::DEFAULT };
-                let read = write_value(data, &mut text).map_err(|fmt::Error| None).and_then(|()| {
+                let read = output.data_text().map_err(|fmt::Error| None).and_then(|text| {
                     read(&text, &limits, |scanned| schema.validate_value(scanned.value(), report)).map_err(Some)
                 });
                 match read {
