@@ -194,6 +194,41 @@ impl<'a> Iterator for Clamps<'a> {
     }
 }
 
+/// Arguments that own their text, for a body that outlives the call's own memory. Cheap to clone.
+///
+/// Made of [`Args`] alone, so what it holds has passed the reader, and its clamps come along (invariant K4).
+#[cfg(feature = "alloc")]
+#[derive(Clone)]
+pub struct SharedArgs {
+    text: alloc::sync::Arc<str>,
+    /// `None` where nothing was clamped, which is most calls.
+    edits: Option<alloc::sync::Arc<[Edit]>>,
+}
+
+#[cfg(feature = "alloc")]
+impl SharedArgs {
+    /// The arguments.
+    #[must_use]
+    pub fn borrow(&self) -> Args<'_> {
+        Args { scanned: Scanned::reread(&self.text), edits: self.edits.as_deref().unwrap_or_default() }
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl From<Args<'_>> for SharedArgs {
+    fn from(args: Args<'_>) -> Self {
+        Self { text: args.sent().into(), edits: (!args.edits.is_empty()).then(|| args.edits.into()) }
+    }
+}
+
+/// Shows nothing of the content (invariant L1).
+#[cfg(feature = "alloc")]
+impl fmt::Debug for SharedArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedArgs(..)")
+    }
+}
+
 #[cfg(test)]
 #[path = "../tests/json_reader/model.rs"]
 mod model;

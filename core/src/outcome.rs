@@ -7,7 +7,7 @@ use core::fmt::{self, Write};
 
 use crate::args::Args;
 use crate::audit::write_clamped;
-use crate::call::{Closed, DEFAULT_APPROVER_SCOPE, End, checked_args};
+use crate::call::{Closed, DEFAULT_APPROVER_SCOPE, End, TaskId, checked_args};
 use crate::code::{Code, Effect, Station};
 use crate::confirm::Refusal;
 use crate::context::CallContext;
@@ -42,6 +42,7 @@ pub const RESERVED_META: &[&str] = &[
     "execution_time",
     "timeout_limit",
     "audit_pending",
+    "task_id",
 ];
 
 /// Whether only the gate writes the member `name` of `meta`. A tool names its kind of result with `type`, unless the gate
@@ -65,6 +66,8 @@ pub enum OutcomeType {
     Generic,
     /// A question: nothing has run yet.
     Confirmation,
+    /// The tool goes on in the background.
+    Accepted,
     /// Vetoed by an interceptor.
     Blocked,
     /// Any other failure.
@@ -143,6 +146,14 @@ impl<C: Context, T: Tool> Outcome<C, T> {
         self.closed.took_ns
     }
 
+    /// The run that goes on in the background, or that this outcome ends.
+    pub const fn task(&self) -> Option<TaskId> {
+        match self.end() {
+            End::Accepted(task) => Some(*task),
+            _ => self.closed.ended.facts.task,
+        }
+    }
+
     /// What the call carried.
     pub const fn context(&self) -> &C {
         &self.closed.ended.ctx
@@ -157,6 +168,7 @@ impl<C: Context, T: Tool> Outcome<C, T> {
     pub fn kind(&self) -> OutcomeType {
         match self.end() {
             End::Asked { .. } => OutcomeType::Confirmation,
+            End::Accepted(_) => OutcomeType::Accepted,
             End::Vetoed(_) | End::InterceptorFailed(_) => OutcomeType::Blocked,
             _ if self.success() => OutcomeType::Generic,
             _ => OutcomeType::Error,
@@ -228,6 +240,12 @@ impl<C: Context, T: Tool> Outcome<C, T> {
                 }
                 object.end()
             }
+            End::Accepted(task) => {
+                let mut object = Object::begin(out)?;
+                object.text("status", "accepted")?;
+                object.display("task_id", task)?;
+                object.end()
+            }
             _ => out.write_str("null"),
         }
     }
@@ -285,6 +303,7 @@ impl<C: Context, T: Tool> Outcome<C, T> {
                 meta.text("type", "confirmation")?;
                 meta.boolean("requires_confirmation", true)?;
             }
+            OutcomeType::Accepted => meta.text("type", "accepted")?,
             OutcomeType::Blocked => {
                 meta.text("type", "blocked")?;
                 meta.boolean("blocked_by_rule", true)?;
@@ -307,12 +326,15 @@ impl<C: Context, T: Tool> Outcome<C, T> {
         if matches!(self.end(), End::Answered(_)) {
             meta.boolean("cache_served", true)?;
         }
-        if let (Some(spent), Some(spec)) = (facts.spent_ns, self.spec())
-            && spent > spec.timeout_ms.saturating_mul(1_000_000)
+        if let (Some(spent), Some(spec)) = (facts.spent_ns(), self.spec())
+            && spent > spec.deadline_ms().saturating_mul(1_000_000)
         {
             meta.boolean("timeout_exceeded", true)?;
             meta.raw("execution_time", |out| write_seconds(out, spent / 1_000_000))?;
-            meta.raw("timeout_limit", |out| write_seconds(out, spec.timeout_ms))?;
+            meta.raw("timeout_limit", |out| write_seconds(out, spec.deadline_ms()))?;
+        }
+        if let Some(task) = facts.task {
+            meta.display("task_id", &task)?;
         }
         if self.unrecorded {
             meta.boolean("audit_pending", true)?;
@@ -409,7 +431,7 @@ impl<C: Context, T: Tool> fmt::Display for ErrorText<'_, C, T> {
             return f.write_str("Too many refused calls; try again later");
         }
         match outcome.end() {
-            End::Planned | End::Asked { .. } | End::Answered(_) | End::Done(_) => Ok(()),
+            End::Planned | End::Asked { .. } | End::Answered(_) | End::Accepted(_) | End::Done(_) => Ok(()),
             End::BadContext(error) => write!(f, "The call's context is unusable: {error}"),
             End::TooDeep => f.write_str("Too many calls stand above this one"),
             End::Shutdown => f.write_str("The gate is shutting down and takes no more calls"),

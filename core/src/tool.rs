@@ -117,6 +117,9 @@ pub struct ToolSpec<'a> {
     pub confirm: ConfirmBy<'a>,
     /// How long one call may take, in milliseconds.
     pub timeout_ms: u64,
+    /// The tool is accepted at once and goes on in the background, for at most so many milliseconds; `None` for a tool whose
+    /// caller waits.
+    pub background_ms: Option<u64>,
     /// The cost of one call at the rate limiter, where it is not the usual one.
     pub cost: Option<u32>,
 }
@@ -140,6 +143,7 @@ impl<'a> ToolSpec<'a> {
             idempotent: false,
             confirm: ConfirmBy::Nobody,
             timeout_ms: DEFAULT_TIMEOUT_MS,
+            background_ms: None,
             cost: None,
         }
     }
@@ -193,6 +197,22 @@ impl<'a> ToolSpec<'a> {
         self
     }
 
+    /// The same tool, accepted at once and run in the background for at most so many milliseconds.
+    #[must_use]
+    pub const fn in_background(mut self, at_most_ms: u64) -> Self {
+        self.background_ms = Some(at_most_ms);
+        self
+    }
+
+    /// How long the tool's body may take, in milliseconds: in the background or while its caller waits.
+    #[must_use]
+    pub const fn deadline_ms(&self) -> u64 {
+        match self.background_ms {
+            Some(at_most_ms) => at_most_ms,
+            None => self.timeout_ms,
+        }
+    }
+
     /// What one call costs at the rate limiter: the declared cost, else 5 for a mutating tool and 1 for another.
     #[must_use]
     pub const fn cost(&self) -> u32 {
@@ -223,6 +243,7 @@ impl<'a> ToolSpec<'a> {
             idempotent,
             confirm,
             timeout_ms,
+            background_ms,
             cost,
         } = self;
         let mut digest = DigestBuilder::new(TOOL_DOMAIN);
@@ -246,6 +267,11 @@ impl<'a> ToolSpec<'a> {
         digest.u64(*timeout_ms).option(cost.is_some());
         if let Some(cost) = cost {
             digest.u64(u64::from(*cost));
+        }
+        // Comes last and only where it is set: the digests of all other tools stay what they were. The encoding stays
+        // injective, because nothing follows the cost otherwise.
+        if let Some(at_most_ms) = background_ms {
+            digest.u64(*at_most_ms);
         }
         digest.finish()
     }

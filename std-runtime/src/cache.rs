@@ -86,6 +86,18 @@ impl ResultCache {
         (now.nanos_since(*since) < self.ttl_ns).then(|| Arc::clone(reply))
     }
 
+    /// What the cache has to say of a call, with the interceptors' verdict taken into account: whoever objects is heard before
+    /// the cache, and the cache before whoever answers.
+    pub fn after<X>(&self, subject: &Subject<'_>, verdict: Interception<Reply, X>) -> Interception<Reply, X> {
+        match verdict {
+            Interception::Continue | Interception::Answer(_) => match Interceptor::<Reply, X>::judge(self, subject) {
+                Interception::Continue => verdict,
+                answer => answer,
+            },
+            objection => objection,
+        }
+    }
+
     /// Keeps a result.
     pub fn keep(&self, key: CacheKey, reply: &Reply) {
         if self.max_entries == 0 {

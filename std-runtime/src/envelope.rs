@@ -1,13 +1,16 @@
-//! What a call carries through the blocking gate: borrowed from the caller, with room of its own for keys and clamps.
+//! What a call carries through a gate: borrowed from the caller or owned, with room of its own for keys and clamps.
 
 use std::sync::Arc;
 
 use callgate_core::args::Edits;
+use callgate_core::call::Detach;
 use callgate_core::context::CallContext;
 use callgate_core::json::{KeySlot, key_capacity};
 use callgate_core::request::{Context, Parts, Request, Settings};
 
-use crate::reserved::Reserved;
+use crate::captured::CapturedContext;
+use crate::reserved::{self, Reserved};
+use crate::settings::GateSettings;
 
 /// How many keys fit without the heap; most calls have fewer.
 const INLINE_KEYS: usize = 24;
@@ -17,9 +20,21 @@ const INLINE_KEYS: usize = 24;
 pub struct Envelope<'a> {
     caller: CallContext<'a>,
     request: Request<'a>,
-    settings: Settings<'a>,
+    settings: &'a Arc<GateSettings>,
     snapshot: Option<Arc<[u8]>>,
     token: Option<Arc<str>>,
+    edits: Edits,
+    keys: Keys,
+}
+
+/// A call that owns all that it carries.
+#[derive(Debug)]
+pub struct OwnedEnvelope {
+    caller: CapturedContext,
+    tool: Box<str>,
+    arguments: Arc<[u8]>,
+    token: Option<Arc<str>>,
+    settings: Arc<GateSettings>,
     edits: Edits,
     keys: Keys,
 }
@@ -38,10 +53,17 @@ impl Keys {
             many => Self::Heap(vec![KeySlot::default(); many]),
         }
     }
+
+    fn as_mut_slice(&mut self) -> &mut [KeySlot] {
+        match self {
+            Self::Inline(keys) => keys,
+            Self::Heap(keys) => keys,
+        }
+    }
 }
 
 impl<'a> Envelope<'a> {
-    pub(crate) fn new(caller: CallContext<'a>, request: Request<'a>, settings: Settings<'a>) -> Self {
+    pub(crate) fn new(caller: CallContext<'a>, request: Request<'a>, settings: &'a Arc<GateSettings>) -> Self {
         let keys = Keys::for_text(request.arguments, MAX_BYTES);
         Self { caller, request, settings, snapshot: None, token: None, edits: Edits::new(), keys }
     }
@@ -79,7 +101,7 @@ impl Context for Envelope<'_> {
     }
 
     fn settings(&self) -> Settings<'_> {
-        self.settings
+        self.settings.borrow()
     }
 
     fn parts(&mut self) -> Parts<'_> {
@@ -87,16 +109,111 @@ impl Context for Envelope<'_> {
         Parts {
             request: effective(request, snapshot.as_deref(), token.as_deref()),
             edits,
-            keys: match keys {
-                Keys::Inline(keys) => keys,
-                Keys::Heap(keys) => keys,
-            },
-            settings: *settings,
+            keys: keys.as_mut_slice(),
+            settings: settings.borrow(),
         }
     }
 
     fn adopt(&mut self, snapshot: Arc<[u8]>) {
         self.keys = Keys::for_text(&snapshot, MAX_BYTES);
         self.snapshot = Some(snapshot);
+    }
+}
+
+/// The copy shares a snapshot that was adopted, and copies the rest.
+impl Detach for Box<Envelope<'_>> {
+    type Detached = Box<OwnedEnvelope>;
+
+    fn detach(&self) -> Box<OwnedEnvelope> {
+        let request = self.request();
+        let arguments = self.snapshot.clone().unwrap_or_else(|| request.arguments.into());
+        Box::new(OwnedEnvelope {
+            caller: CapturedContext::from(&self.caller),
+            tool: request.tool.into(),
+            keys: Keys::for_text(&arguments, MAX_BYTES),
+            arguments,
+            token: request.token.map(Arc::from),
+            settings: Arc::clone(self.settings),
+            edits: self.edits.clone(),
+        })
+    }
+}
+
+impl OwnedEnvelope {
+    /// A call of `request` by `caller`, copied. Where `accept_reserved` says so, a token in the reserved argument `confirm_token`
+    /// is taken out.
+    #[must_use]
+    pub fn new(
+        caller: &CallContext<'_>,
+        request: Request<'_>,
+        settings: Arc<GateSettings>,
+        accept_reserved: bool,
+    ) -> Self {
+        let reserved = if accept_reserved { reserved::take(request) } else { None };
+        let (arguments, taken) = match reserved {
+            Some(Reserved { token, arguments }) => (arguments, token),
+            None => (request.arguments.into(), None),
+        };
+        Self {
+            caller: CapturedContext::from(caller),
+            tool: request.tool.into(),
+            keys: Keys::for_text(&arguments, MAX_BYTES),
+            arguments,
+            token: request.token.map(Arc::from).or(taken),
+            settings,
+            edits: Edits::new(),
+        }
+    }
+}
+
+impl Context for OwnedEnvelope {
+    type Text = Arc<str>;
+    type Snapshot = Arc<[u8]>;
+
+    fn caller(&self) -> CallContext<'_> {
+        self.caller.borrow()
+    }
+
+    fn request(&self) -> Request<'_> {
+        Request { tool: &self.tool, arguments: &self.arguments, token: self.token.as_deref() }
+    }
+
+    fn edits(&self) -> &Edits {
+        &self.edits
+    }
+
+    fn settings(&self) -> Settings<'_> {
+        self.settings.borrow()
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        let Self { tool, arguments, token, settings, edits, keys, .. } = self;
+        Parts {
+            request: Request { tool, arguments, token: token.as_deref() },
+            edits,
+            keys: keys.as_mut_slice(),
+            settings: settings.borrow(),
+        }
+    }
+
+    fn adopt(&mut self, snapshot: Arc<[u8]>) {
+        self.keys = Keys::for_text(&snapshot, MAX_BYTES);
+        self.arguments = snapshot;
+    }
+}
+
+impl Detach for Box<OwnedEnvelope> {
+    type Detached = Self;
+
+    fn detach(&self) -> Self {
+        Self::new(OwnedEnvelope {
+            caller: self.caller.clone(),
+            tool: self.tool.clone(),
+            keys: Keys::for_text(&self.arguments, MAX_BYTES),
+            arguments: Arc::clone(&self.arguments),
+            token: self.token.clone(),
+            settings: Arc::clone(&self.settings),
+            edits: self.edits.clone(),
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Observers: who is told what became of calls. They see, and change nothing (invariant E4).
 //!
-//! Every call that reaches its tool is told of twice, every other call once:
+//! Every call that reaches its tool is told of twice (three times, if it goes on in the background), every other call once:
 //!
 //! | event | when |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | `tool.executed` | the tool returned a result, or an interceptor answered in its place ([`Event::cache_served`]) |
 //! | `tool.failed` | the tool started and did not succeed: a failure, a panic, a timeout, a broken result, a cancellation |
 //! | `tool.asked` | the call waits for a confirmation; nothing ran |
+//! | `tool.accepted` | the tool was started and goes on in the background; `tool.executed` or `tool.failed` follows when it is over |
 //! | `tool.planned` | the call was only to be planned; nothing ran |
 //! | `tool.refused` | any other end before the tool started: [`Event::end`] and [`Event::code`] say which |
 
@@ -35,6 +36,8 @@ pub enum EventKind {
     Failed,
     /// The call waits for a confirmation.
     Asked,
+    /// The tool was started and goes on in the background; `Executed` or `Failed` follows.
+    Accepted,
     /// The call was only to be planned.
     Planned,
     /// The call ended before its tool started.
@@ -44,7 +47,7 @@ pub enum EventKind {
 impl EventKind {
     /// All of them.
     pub const ALL: &'static [Self] =
-        &[Self::Executing, Self::Executed, Self::Failed, Self::Asked, Self::Planned, Self::Refused];
+        &[Self::Executing, Self::Executed, Self::Failed, Self::Asked, Self::Accepted, Self::Planned, Self::Refused];
 
     /// The event's name.
     #[must_use]
@@ -54,6 +57,7 @@ impl EventKind {
             Self::Executed => "tool.executed",
             Self::Failed => "tool.failed",
             Self::Asked => "tool.asked",
+            Self::Accepted => "tool.accepted",
             Self::Planned => "tool.planned",
             Self::Refused => "tool.refused",
         }
@@ -63,6 +67,7 @@ impl EventKind {
         match (record.kind, record.code, record.end) {
             (Kind::Intent, ..) => Self::Executing,
             (_, _, "asked") => Self::Asked,
+            (_, _, "accepted") => Self::Accepted,
             (_, _, "planned") => Self::Planned,
             (_, None, _) => Self::Executed,
             _ if record.effect != Effect::None || record.station >= Station::Execute => Self::Failed,
@@ -146,8 +151,8 @@ impl<F: Fn(&Event<'_>) + Send + Sync> Observer for F {
 /// A pattern that fits no event.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "no event is named {pattern:?}; events are tool.executing, tool.executed, tool.failed, tool.asked, tool.planned and \
-     tool.refused, and a * stands for one part of a name, as in tool.*"
+    "no event is named {pattern:?}; events are tool.executing, tool.executed, tool.failed, tool.asked, tool.accepted, \
+     tool.planned and tool.refused, and a * stands for one part of a name, as in tool.*"
 )]
 pub struct UnknownEvent {
     /// The pattern.

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::args::Args;
-use crate::call::{Closed, End, Facts, checked_args};
+use crate::call::{Closed, End, Facts, TaskId, checked_args};
 use crate::clamp;
 use crate::code::{Code, Effect, Station};
 use crate::context::CallContext;
@@ -26,6 +26,8 @@ pub enum Kind {
     Intent,
     /// The call is over.
     Terminal,
+    /// The run of a call that was accepted is over.
+    Completion,
 }
 
 impl Kind {
@@ -35,6 +37,7 @@ impl Kind {
         match self {
             Self::Intent => "intent",
             Self::Terminal => "terminal",
+            Self::Completion => "completion",
         }
     }
 }
@@ -65,7 +68,7 @@ impl fmt::Display for Detail<'_> {
 /// One record, as a view of a call. `Debug` shows no argument.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
-    /// Intent or terminal.
+    /// Intent, terminal or completion.
     pub kind: Kind,
     /// When the record was made.
     pub at: Now,
@@ -97,6 +100,8 @@ pub struct Record<'a> {
     pub ticket: Option<Digest>,
     /// Who confirmed the call.
     pub confirmed_by: Option<By>,
+    /// The run that a call was accepted as, in its terminal record and in that of the run's completion.
+    pub task: Option<TaskId>,
     /// Whether the channel is one that nobody configured.
     pub unknown_channel: bool,
     /// How long the call took, in nanoseconds.
@@ -127,6 +132,7 @@ impl<'a> Record<'a> {
             rule: facts.rule,
             ticket: facts.ticket,
             confirmed_by: if facts.redeemed { facts.confirm } else { None },
+            task: facts.task,
             unknown_channel: facts.unknown_channel,
             took_ns: 0,
             args: facts.was_read.then(|| checked_args(ctx)),
@@ -144,7 +150,7 @@ impl<'a> Record<'a> {
         let ended = &closed.ended;
         let base = Self::new(&ended.ctx, ended.tool.as_ref(), &ended.facts);
         Self {
-            kind: Kind::Terminal,
+            kind: if ended.facts.task.is_some() { Kind::Completion } else { Kind::Terminal },
             at: closed.at,
             station: ended.station,
             code: ended.end.code(),
@@ -160,6 +166,10 @@ impl<'a> Record<'a> {
             rule: match &ended.end {
                 End::Denied(denial) => denial.rule(),
                 _ => ended.facts.rule,
+            },
+            task: match &ended.end {
+                End::Accepted(task) => Some(*task),
+                _ => ended.facts.task,
             },
             took_ns: closed.took_ns,
             detail: Some(match &ended.end {
@@ -247,6 +257,9 @@ impl<'a> Record<'a> {
                 },
             )?;
         }
+        if let Some(task) = self.task {
+            object.display("task", &task)?;
+        }
         if self.unknown_channel {
             object.boolean("unknown_channel", true)?;
         }
@@ -257,7 +270,7 @@ impl<'a> Record<'a> {
                 object.display("detail", &detail)?;
             }
         }
-        if self.kind == Kind::Terminal {
+        if self.kind != Kind::Intent {
             object.number("took_us", self.took_ns / 1_000)?;
         }
         Ok(())

@@ -145,6 +145,11 @@ impl<C: Context, T: Tool> Asking<C, T> {
         &self.call
     }
 
+    /// Gives the call up: the caller went away. A ticket that was issued all the same is never handed out.
+    pub fn cancel(self) -> Ended<C, T> {
+        self.call.cancel()
+    }
+
     /// Takes the store's answer. Whatever it is, the call ends here: the yes comes with another call.
     pub fn asked(self, answer: Result<Issued, IssueFault>) -> Ended<C, T> {
         let by = self.by();
@@ -191,6 +196,11 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
     /// The call that redeems.
     pub const fn call(&self) -> &Call<C, T, Live> {
         &self.call
+    }
+
+    /// Gives the call up: the caller went away. A ticket that was claimed all the same stays spent.
+    pub fn cancel(self) -> Ended<C, T> {
+        self.call.cancel()
     }
 
     /// Takes the store's answer to the claim. After `Ok(Ok(by))` the ticket is spent, whatever becomes of the call.

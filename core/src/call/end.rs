@@ -14,7 +14,7 @@ use crate::request::Context;
 use crate::time::{Now, Timestamp};
 use crate::tool::{Tool, ToolFailure};
 
-use super::{Facts, Store, StoreFault, digest_arguments};
+use super::{Facts, Store, StoreFault, TaskId, digest_arguments};
 
 /// How a call ended. `O` is a tool's result, `F` its failure, `X` the host's text.
 #[derive(Debug)]
@@ -79,6 +79,8 @@ pub enum End<O, F, X> {
         /// Whether the tool had started.
         started: bool,
     },
+    /// The tool was started and goes on in the background; what becomes of it is recorded when it is over.
+    Accepted(TaskId),
     /// The tool ran.
     Done(O),
     /// The tool returned a failure.
@@ -95,7 +97,7 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
     /// The code of a call that ended so; `None` for a success.
     pub fn code(&self) -> Option<Code> {
         Some(match self {
-            Self::Planned | Self::Asked { .. } | Self::Answered(_) | Self::Done(_) => return None,
+            Self::Planned | Self::Asked { .. } | Self::Answered(_) | Self::Accepted(_) | Self::Done(_) => return None,
             Self::BadContext(_) | Self::Malformed(_) | Self::Invalid | Self::Unclampable(_) | Self::NoRoom(_) => {
                 Code::ValidationError
             }
@@ -150,6 +152,7 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
             Self::AnswerInvalid(_) => "answer_invalid",
             Self::AuditUnavailable => "audit_unavailable",
             Self::Cancelled { .. } => "cancelled",
+            Self::Accepted(_) => "accepted",
             Self::Done(_) => "done",
             Self::Failed(_) => "failed",
             Self::Panicked(_) => "panicked",
@@ -163,7 +166,9 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
         match self {
             Self::Done(_) | Self::OutputInvalid(_) => Effect::Done,
             Self::Failed(failure) => failure.effect(),
-            Self::Panicked(_) | Self::TimedOut | Self::Cancelled { started: true } => Effect::Unknown,
+            Self::Accepted(_) | Self::Panicked(_) | Self::TimedOut | Self::Cancelled { started: true } => {
+                Effect::Unknown
+            }
             _ => Effect::None,
         }
     }
@@ -172,7 +177,8 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
     pub const fn started(&self) -> bool {
         matches!(
             self,
-            Self::Done(_)
+            Self::Accepted(_)
+                | Self::Done(_)
                 | Self::OutputInvalid(_)
                 | Self::Failed(_)
                 | Self::Panicked(_)

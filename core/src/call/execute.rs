@@ -1,5 +1,7 @@
 //! Stages 9 to 11: the intent is recorded, the tool runs with its permit, and what comes back is contained and checked.
 
+use core::num::NonZeroU64;
+
 use crate::args::Args;
 use crate::audit::{AuditFault, Record};
 use crate::code::Station;
@@ -100,8 +102,8 @@ impl<C: Context, T: Tool> Call<C, T, Announced> {
 /// A call whose tool is running.
 #[must_use = "a started call that is dropped has no outcome and no record"]
 pub struct Executing<C, T> {
-    call: Call<C, T, Announced>,
-    minted: bool,
+    pub(super) call: Call<C, T, Announced>,
+    pub(super) minted: bool,
 }
 
 impl<C: Context, T: Tool> Executing<C, T> {
@@ -126,7 +128,7 @@ impl<C: Context, T: Tool> Executing<C, T> {
     ///
     /// A result that came after the tool's timeout stays a result, and the outcome's meta says that it was late.
     pub fn finished(mut self, finished: Finished<T::Output, T::Failure, C::Text>) -> Ended<C, T> {
-        self.call.facts.spent_ns = Some(finished.spent_ns);
+        self.call.facts.spent = NonZeroU64::new(finished.spent_ns.saturating_add(1));
         let (station, end) = match finished.ran {
             Ran::Done(output) => {
                 let mut valid = true;

@@ -74,6 +74,7 @@
 
 mod admit;
 mod authorize;
+mod background;
 mod confirm;
 mod end;
 mod execute;
@@ -83,6 +84,7 @@ mod validate;
 
 pub use admit::{Admitted, Charge, ChargeMode, Live};
 pub use authorize::Authorized;
+pub use background::{Detach, TaskId};
 pub use confirm::{Asking, Confirm, Confirmed, DEFAULT_APPROVER_SCOPE, IssueFault, Issued, Redeeming};
 pub use end::{Attempts, Closed, End, Ended, Refund, Settlement};
 pub use execute::{Announced, Executing, Finished, Permit, Ran};
@@ -92,6 +94,7 @@ pub use validate::Validated;
 
 use core::fmt;
 use core::marker::PhantomData;
+use core::num::NonZeroU64;
 
 use crate::args::Args;
 use crate::code::Station;
@@ -124,12 +127,21 @@ pub(crate) struct Facts {
     pub(crate) ticket: Option<Digest>,
     pub(crate) rule: Option<i64>,
     pub(crate) receipt: Receipt,
-    pub(crate) spent_ns: Option<u64>,
+    /// Nanoseconds that the tool's body took, and one more, so that it needs no room to be absent.
+    spent: Option<NonZeroU64>,
     pub(crate) confirm: Option<By>,
+    pub(crate) task: Option<TaskId>,
     pub(crate) was_read: bool,
     pub(crate) unknown_channel: bool,
     pub(crate) redeemed: bool,
     pub(crate) clamped: bool,
+}
+
+impl Facts {
+    /// How long the tool's body took, in nanoseconds, if it ran.
+    pub(crate) fn spent_ns(&self) -> Option<u64> {
+        self.spent.map(|spent| spent.get().saturating_sub(1))
+    }
 }
 
 impl<C, T, S> Call<C, T, S> {

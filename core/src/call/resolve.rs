@@ -51,8 +51,9 @@ impl<C: Context> Call<C, (), Requested> {
             ticket: None,
             rule: None,
             receipt: Receipt::NONE,
-            spent_ns: None,
+            spent: None,
             confirm: None,
+            task: None,
             was_read: false,
             unknown_channel: false,
             redeemed: false,
@@ -169,6 +170,11 @@ impl<C: Context, T: Tool> Loading<C, T> {
     /// The call that waits.
     pub const fn call(&self) -> &Call<C, T, Resolved> {
         &self.call
+    }
+
+    /// Gives the call up: the caller went away.
+    pub fn cancel(self) -> Ended<C, T> {
+        self.call.cancel()
     }
 
     /// Takes the store's answer: `Ok(None)` for an unknown ticket. From here on the call has the ticket's arguments; what was

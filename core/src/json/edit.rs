@@ -28,7 +28,7 @@ pub enum Replacement {
 }
 
 /// The clamps of one call, in the order of their places. Room for [`MAX_CLAMPS`].
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Edits {
     list: [Edit; MAX_CLAMPS],
     len: usize,

@@ -484,7 +484,7 @@ impl Audit for JsonlAudit {
         let error = error.to_string();
         tracing::error!(error, "a record was not written to the audit log");
         log.last_error = Some(error);
-        if let (Kind::Terminal, Ok(text)) = (record.kind, text)
+        if let (Kind::Terminal | Kind::Completion, Ok(text)) = (record.kind, text)
             && let Err(text) = log.spool.push(text)
         {
             log.lost = log.lost.saturating_add(1);

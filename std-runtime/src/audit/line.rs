@@ -69,7 +69,10 @@ fn write_short(record: &Record<'_>, whole: &str, out: &mut String) -> fmt::Resul
     if let Some(ticket) = record.ticket {
         object.display("ticket", &ticket)?;
     }
-    if record.kind == Kind::Terminal {
+    if let Some(task) = record.task {
+        object.display("task", &task)?;
+    }
+    if record.kind != Kind::Intent {
         object.number("took_us", record.took_ns / 1_000)?;
     }
     object.number("whole_bytes", whole.len() as u64)?;

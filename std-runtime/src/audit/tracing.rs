@@ -62,7 +62,8 @@ macro_rules! emit {
             confirmed_by = record.confirmed_by.map(|by| by.as_str()),
             unknown_channel = record.unknown_channel.then_some(true),
             detail = record.redacted_detail().is_some().then(|| ::tracing::field::display(&detail)),
-            took_us = (record.kind == Kind::Terminal).then_some(record.took_ns / 1_000),
+            task = record.task.map(::tracing::field::display),
+            took_us = (record.kind != Kind::Intent).then_some(record.took_ns / 1_000),
         );
     }};
 }

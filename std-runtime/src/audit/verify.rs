@@ -89,7 +89,7 @@ impl fmt::Display for Problem {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct OpenIntent {
-    /// The line of the intent, from 1.
+    /// The line of the intent, or of the acceptance, from 1.
     pub line: u64,
     /// The call.
     pub request_id: String,
@@ -111,13 +111,16 @@ pub struct Report {
     pub intents: u64,
     /// How many are terminal records.
     pub terminals: u64,
+    /// How many are records of runs that went on in the background and are over.
+    pub completions: u64,
     /// How many are notes of the log itself.
     pub notes: u64,
     /// The first thousand problems, in order.
     pub problems: Vec<Problem>,
     /// How many problems there are.
     pub problem_count: u64,
-    /// The first thousand intents without a terminal record. Those of calls that run right now are among them.
+    /// The first thousand intents without a terminal record, and accepted calls without a completion. Those of calls that run
+    /// right now are among them.
     pub open_intents: Vec<OpenIntent>,
     /// How many there are.
     pub open_intent_count: u64,
@@ -238,6 +241,8 @@ struct Content<'a> {
     request_id: Cow<'a, str>,
     #[serde(borrow, default)]
     tool: Cow<'a, str>,
+    #[serde(borrow, default)]
+    end: Cow<'a, str>,
 }
 
 /// What is read of any version.
@@ -255,6 +260,7 @@ impl Verifier {
                 beyond_anchor: 0,
                 intents: 0,
                 terminals: 0,
+                completions: 0,
                 notes: 0,
                 problems: Vec::new(),
                 problem_count: 0,
@@ -323,25 +329,41 @@ impl Verifier {
         match &*content.kind {
             "intent" => {
                 report.intents = report.intents.saturating_add(1);
-                report.open_intent_count = report.open_intent_count.saturating_add(1);
-                if self.open_lines < MAX_OPEN {
-                    self.open_lines = self.open_lines.saturating_add(1);
-                    self.open.entry(call).or_default().push(report.lines);
-                }
+                self.opened(call);
             }
             "terminal" => {
                 report.terminals = report.terminals.saturating_add(1);
-                if let Some(intents) = self.open.get_mut(&call) {
-                    intents.pop();
-                    if intents.is_empty() {
-                        self.open.remove(&call);
-                    }
-                    self.open_lines = self.open_lines.saturating_sub(1);
-                    report.open_intent_count = report.open_intent_count.saturating_sub(1);
+                self.closed(&call);
+                // Its tool goes on: what it did is open until its completion is met.
+                if content.end == "accepted" {
+                    self.opened(call);
                 }
+            }
+            "completion" => {
+                report.completions = report.completions.saturating_add(1);
+                self.closed(&call);
             }
             "note" => report.notes = report.notes.saturating_add(1),
             _ => self.problem(ProblemKind::Unreadable),
+        }
+    }
+
+    fn opened(&mut self, call: (String, String)) {
+        self.report.open_intent_count = self.report.open_intent_count.saturating_add(1);
+        if self.open_lines < MAX_OPEN {
+            self.open_lines = self.open_lines.saturating_add(1);
+            self.open.entry(call).or_default().push(self.report.lines);
+        }
+    }
+
+    fn closed(&mut self, call: &(String, String)) {
+        if let Some(lines) = self.open.get_mut(call) {
+            lines.pop();
+            if lines.is_empty() {
+                self.open.remove(call);
+            }
+            self.open_lines = self.open_lines.saturating_sub(1);
+            self.report.open_intent_count = self.report.open_intent_count.saturating_sub(1);
         }
     }
 

@@ -10,13 +10,28 @@ use callgate_core::request::Context;
 use callgate_core::time::{Clock, Instant};
 use callgate_core::tool::{Tool as Described, ToolSpec};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::Tool;
+use super::definition::Definition;
 use super::nested::{self, NestedCalls, NestedOutcome};
+use super::owned::{self, OwnedCall, OwnedHost, Run};
+use crate::cancellation::Cancellation;
 use crate::failure::Failure;
+use crate::future::{BoxFuture, block_on_until};
 use crate::output::Reply;
+use crate::update::{Chunks, Gone, PENDING_UPDATES, Progress, Update};
 
-pub(super) type Body = Box<dyn Fn(&ToolCall<'_>) -> Result<Reply, Failure> + Send + Sync>;
+/// A body that blocks its thread until it is done.
+pub(super) type BlockingBody = Arc<dyn Fn(&ToolCall<'_>) -> Result<Reply, Failure> + Send + Sync>;
+/// A body that waits without a thread.
+pub(super) type WaitingBody = Arc<dyn Fn(OwnedCall) -> BoxFuture<'static, Result<Reply, Failure>> + Send + Sync>;
+
+#[derive(Clone)]
+pub(super) enum Body {
+    Blocking(BlockingBody),
+    Waiting(WaitingBody),
+}
 
 /// How a host holds a [`Tool`] while it serves a call: by value, by reference or shared. Only for these, so that a permit
 /// for one tool can't be taken to another one's body (invariant G1).
@@ -48,13 +63,18 @@ pub struct Host<'r> {
     started: Instant,
     cancelled: Option<&'r (dyn Fn() -> bool + Sync)>,
     nested: Option<&'r dyn NestedCalls>,
+    updates: Option<&'r Follow<'r>>,
+    owned: Option<&'r (dyn Fn() -> OwnedHost + Sync)>,
 }
+
+/// Takes the updates of a call.
+pub(crate) type Follow<'r> = dyn Fn(Update) -> Result<(), Gone> + Sync + 'r;
 
 impl<'r> Host<'r> {
     /// A host with this clock, on which the run started at `started`.
     #[must_use]
     pub const fn new(clock: &'r (dyn Clock + Sync), started: Instant) -> Self {
-        Self { clock, started, cancelled: None, nested: None }
+        Self { clock, started, cancelled: None, nested: None, updates: None, owned: None }
     }
 
     /// The same host, which can tell whether the caller is gone.
@@ -68,6 +88,20 @@ impl<'r> Host<'r> {
     #[must_use]
     pub const fn with_nested(mut self, nested: &'r dyn NestedCalls) -> Self {
         self.nested = Some(nested);
+        self
+    }
+
+    /// The same host, which takes updates. What it does with one that it does not want any more is to say so.
+    #[must_use]
+    pub const fn with_updates(mut self, updates: &'r (dyn Fn(Update) -> Result<(), Gone> + Sync)) -> Self {
+        self.updates = Some(updates);
+        self
+    }
+
+    /// The same host, which lends what this makes to a body that waits. Without it such a body fails.
+    #[must_use]
+    pub const fn with_owned(mut self, owned: &'r (dyn Fn() -> OwnedHost + Sync)) -> Self {
+        self.owned = Some(owned);
         self
     }
 }
@@ -108,11 +142,54 @@ impl fmt::Debug for Host<'_> {
 /// # Errors
 /// The body's failure.
 pub fn run<C: Context, T: Held>(permit: Permit<'_, C, T>, host: Host<'_>) -> Result<Reply, Failure> {
-    let call = ToolCall::new(permit, host);
-    let tool = call.tool;
-    let mut reply = (tool.body)(&call)?;
+    let tool = permit.tool().tool();
+    let body = match &tool.body {
+        Body::Blocking(body) => body,
+        Body::Waiting(_) => return wait(permit, host),
+    };
+    let mut reply = body(&ToolCall::new(permit, host))?;
     reply.bound(tool.max_output, tool.spec().output_schema.is_none());
     Ok(reply)
+}
+
+/// Runs a body that waits on this thread: until it is done, its deadline has passed or its caller is gone. Then it is dropped
+/// where it waits.
+fn wait<C: Context, T: Held>(permit: Permit<'_, C, T>, host: Host<'_>) -> Result<Reply, Failure> {
+    let Some(owned) = host.owned else {
+        return Err(Failure::new("this host runs no bodies that wait").without_effect());
+    };
+    let deadline = host.started.saturating_add_nanos(permit.spec().deadline_ms().saturating_mul(1_000_000));
+    let (sender, receiver) = async_channel::bounded(PENDING_UPDATES);
+    let cancellation = Cancellation::new();
+    let mut lent = owned().with_cancellation(cancellation.clone());
+    if host.updates.is_some() {
+        lent = lent.with_updates(sender);
+    }
+    let Run::Waiting(run) = owned::start(permit, lent) else {
+        return Err(Failure::new("a body that waits became one that does not").without_effect());
+    };
+    let deliver = || {
+        while let (Some(follow), Ok(update)) = (host.updates, receiver.try_recv()) {
+            if follow(update).is_err() {
+                receiver.close();
+                return Some(Failure::cancelled());
+            }
+        }
+        None
+    };
+    let give_up = || {
+        if let Some(gone) = deliver() {
+            return Some(gone);
+        }
+        if host.cancelled.is_some_and(|cancelled| cancelled()) {
+            return Some(Failure::cancelled());
+        }
+        (host.clock.monotonic() >= deadline).then(Failure::timed_out)
+    };
+    let result = block_on_until(run, give_up).unwrap_or_else(Err);
+    cancellation.cancel();
+    deliver();
+    result
 }
 
 /// A permitted call, as a tool's body sees it. Holds the spent permit's content; there is no way back to another run, and
@@ -136,14 +213,27 @@ pub fn run<C: Context, T: Held>(permit: Permit<'_, C, T>, host: Host<'_>) -> Res
 pub struct ToolCall<'r> {
     args: Args<'r>,
     caller: CallContext<'r>,
-    tool: &'r Tool,
+    definition: &'r Definition,
     host: Host<'r>,
+    chunks: Chunks,
 }
 
 impl<'r> ToolCall<'r> {
     #[expect(clippy::needless_pass_by_value, reason = "a permit is spent by the call that it permits")]
     pub(crate) fn new<C: Context, T: Held>(permit: Permit<'r, C, T>, host: Host<'r>) -> Self {
-        Self { args: permit.args(), caller: permit.caller(), tool: permit.tool().tool(), host }
+        let tool = permit.tool().tool();
+        Self::lent(permit.args(), permit.caller(), &tool.definition, tool.max_output, host)
+    }
+
+    /// The content of a permit that was spent already.
+    pub(super) const fn lent(
+        args: Args<'r>,
+        caller: CallContext<'r>,
+        definition: &'r Definition,
+        max_output: usize,
+        host: Host<'r>,
+    ) -> Self {
+        Self { args, caller, definition, host, chunks: Chunks::new(max_output) }
     }
 
     /// The arguments: they fit the tool's schema, and are clamped.
@@ -176,7 +266,7 @@ impl<'r> ToolCall<'r> {
     /// What the tool says of itself.
     #[must_use]
     pub fn spec(&self) -> &'r ToolSpec<'r> {
-        self.tool.spec()
+        self.definition.spec()
     }
 
     /// The clock of the gate.
@@ -189,7 +279,7 @@ impl<'r> ToolCall<'r> {
     /// interrupted here; the outcome says that it was late.
     #[must_use]
     pub fn deadline(&self) -> Instant {
-        self.host.started.saturating_add_nanos(self.spec().timeout_ms.saturating_mul(1_000_000))
+        self.host.started.saturating_add_nanos(self.spec().deadline_ms().saturating_mul(1_000_000))
     }
 
     /// Whether the caller is gone, so that nobody waits for what comes. Long work asks now and then.
@@ -220,10 +310,27 @@ impl<'r> ToolCall<'r> {
     /// A failure when this host does not serve nested calls, and when `scopes` holds one that this call does not have.
     /// A call that the gate refuses is an outcome, not a failure.
     pub fn call_with(&self, scopes: Scopes<'_>, tool: &str, arguments: &[u8]) -> Result<NestedOutcome, Failure> {
-        let Some(nested) = self.host.nested else {
-            return Err(Failure::new("this host serves no nested calls").without_effect());
-        };
-        nested::call(nested, &self.caller, scopes, tool, arguments)
+        let Some(gate) = self.host.nested else { return Err(nested::not_served()) };
+        Ok(gate.call(nested::child(&self.caller, scopes)?, tool, arguments))
+    }
+
+    /// Tells how far the body is, to whoever follows the call; does nothing when nobody follows.
+    pub fn progress(&self, progress: Progress) {
+        if let Some(follow) = self.host.updates {
+            let _ = follow(Update::Progress(progress));
+        }
+    }
+
+    /// Hands a part of the result over, to whoever follows the call. Waits while they are behind.
+    ///
+    /// # Errors
+    /// Nobody takes it any more, or all chunks together have more bytes of JSON than the result may have. Return it.
+    pub fn chunk(&self, chunk: impl Into<Value>) -> Result<(), Failure> {
+        let update = self.chunks.count(chunk.into())?;
+        match self.host.updates {
+            Some(follow) => follow(update).map_err(|Gone| Failure::cancelled()),
+            None => Ok(()),
+        }
     }
 }
 

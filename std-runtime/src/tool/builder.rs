@@ -1,7 +1,9 @@
 //! How a tool is defined.
 
 use std::fmt;
+use std::future::Future;
 use std::ops::{RangeFrom, RangeInclusive, RangeToInclusive};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_core::clamp::{Bound, Clamp};
@@ -15,11 +17,13 @@ use super::advertise::Advertised;
 use super::body::{Body, ToolCall};
 use super::definition::{Confirm, Definition, Field, Texts};
 use super::error::{DemandProblem, Problem, SchemaProblem, TextProblem, ToolError};
+use super::owned::OwnedCall;
 use super::source::{Prepared, SchemaSource};
 use super::{Tool, field};
 use crate::failure::Failure;
 use crate::output::{DEFAULT_MAX_OUTPUT, Reply};
 use crate::schema::Profile;
+use crate::slots::Slots;
 
 /// The most bytes of a description.
 pub const MAX_DESCRIPTION: usize = 16 << 10;
@@ -87,8 +91,10 @@ pub struct ToolBuilder {
     idempotent: bool,
     confirm: Confirm,
     timeout: Option<Duration>,
+    background: Option<Duration>,
     cost: Option<u32>,
     max_output: usize,
+    concurrency: Option<(usize, usize)>,
     body: Option<Body>,
 }
 
@@ -110,8 +116,10 @@ impl ToolBuilder {
             idempotent: false,
             confirm: Confirm::Nobody,
             timeout: None,
+            background: None,
             cost: None,
             max_output: DEFAULT_MAX_OUTPUT,
+            concurrency: None,
             body: None,
         }
     }
@@ -221,19 +229,72 @@ impl ToolBuilder {
         self
     }
 
+    /// A call is answered at once with the id of a task, and the body goes on in the background: for 1 ms or more and at
+    /// most this long, in place of the [timeout](Self::timeout). What becomes of it is recorded when it is over.
+    pub const fn background(mut self, at_most: Duration) -> Self {
+        self.background = Some(at_most);
+        self
+    }
+
     /// What one call costs at the rate limiter: 1 or more.
     pub const fn cost(mut self, cost: u32) -> Self {
         self.cost = Some(cost);
         self
     }
 
-    /// The body.
+    /// At most `at_once` calls run at the same time, 1 or more, and at most `line` calls wait for a place; others are turned
+    /// away as `OVERLOADED`. Not a part of the definition's digest.
+    pub const fn concurrency(mut self, at_once: usize, line: usize) -> Self {
+        self.concurrency = Some((at_once, line));
+        self
+    }
+
+    /// The body. One that has to wait is better written with [`async_handler`](Self::async_handler): this one keeps a thread
+    /// busy while it waits, and cannot be stopped.
     pub fn handler<F>(mut self, body: F) -> Self
     where
         F: Fn(&ToolCall<'_>) -> Result<Reply, Failure> + Send + Sync + 'static,
     {
-        self.body = Some(Box::new(body));
+        self.body = Some(Body::Blocking(Arc::new(body)));
         self
+    }
+
+    /// A body that waits. Every gate runs it: the async one as it is, the blocking one on the thread of the call. It is stopped
+    /// where it waits when its time is up or its caller is gone.
+    ///
+    /// ```
+    /// use callgate_std::output::Reply;
+    /// use callgate_std::tool::Tool;
+    /// let tool = Tool::builder("greet")
+    ///     .description("Greets")
+    ///     .async_handler(|call| async move { Ok(Reply::new(format!("hello, {}", call.caller().channel))) })
+    ///     .build()?;
+    /// # Ok::<(), callgate_std::tool::ToolError>(())
+    /// ```
+    pub fn async_handler<F, R>(mut self, body: F) -> Self
+    where
+        F: Fn(OwnedCall) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Reply, Failure>> + Send + 'static,
+    {
+        self.body = Some(Body::Waiting(Arc::new(move |call| Box::pin(body(call)))));
+        self
+    }
+
+    /// A body that waits and whose arguments have a type; see [`typed`](Self::typed).
+    pub fn async_typed<A, F, R>(self, body: F) -> Self
+    where
+        A: DeserializeOwned + Send,
+        F: Fn(OwnedCall, A) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Reply, Failure>> + Send + 'static,
+    {
+        let body = Arc::new(body);
+        self.async_handler(move |call| {
+            let body = Arc::clone(&body);
+            async move {
+                let arguments = call.arguments()?;
+                body(call, arguments).await
+            }
+        })
     }
 
     /// A body whose arguments have a type. Arguments that fit the schema and not the type are refused before the body
@@ -273,9 +334,12 @@ impl ToolBuilder {
             None => DEFAULT_TIMEOUT_MS,
             Some(timeout) => u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
         };
+        let background_ms = self.background.map(|at_most| u64::try_from(at_most.as_millis()).unwrap_or(u64::MAX));
         for (part, least, small) in [
             ("timeout", "1 ms", timeout_ms == 0),
+            ("time in the background", "1 ms", background_ms == Some(0)),
             ("cost", "1", self.cost == Some(0)),
+            ("number of calls at once", "1", self.concurrency.is_some_and(|(at_once, _)| at_once == 0)),
             ("cap on output", "2 bytes", self.max_output < 2),
         ] {
             if small {
@@ -308,16 +372,18 @@ impl ToolBuilder {
             idempotent: self.idempotent,
             confirm: self.confirm,
             timeout_ms,
+            background_ms,
             cost: self.cost,
         });
         let digest = definition.spec().digest();
         Ok(Tool {
-            definition,
+            definition: Arc::new(definition),
             digest,
             checker: input.checker,
             output: output.checker,
             max_output: self.max_output,
             advertised,
+            slots: self.concurrency.map(|(at_once, line)| Arc::new(Slots::new(at_once, line))),
             body,
         })
     }

@@ -24,6 +24,7 @@ pub(super) struct Texts {
     pub(super) idempotent: bool,
     pub(super) confirm: Confirm,
     pub(super) timeout_ms: u64,
+    pub(super) background_ms: Option<u64>,
     pub(super) cost: Option<u32>,
 }
 
@@ -115,6 +116,7 @@ fn spec_of<'t>(texts: &'t Texts, fields: &'t [FieldRule<'t>]) -> ToolSpec<'t> {
         idempotent: texts.idempotent,
         confirm: texts.confirm.borrowed(),
         timeout_ms: texts.timeout_ms,
+        background_ms: texts.background_ms,
         cost: texts.cost,
     }
 }

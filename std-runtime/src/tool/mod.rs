@@ -7,6 +7,7 @@ mod definition;
 mod error;
 mod field;
 mod nested;
+mod owned;
 mod place;
 mod source;
 
@@ -21,6 +22,7 @@ pub use body::{Held, Host, ToolCall, run};
 pub use builder::{IntoClamp, MAX_DESCRIPTION, MAX_VERSION, ToolBuilder};
 pub use error::{DemandProblem, FieldProblem, Problem, SchemaProblem, TextProblem, ToolError};
 pub use nested::{NestedCalls, NestedOutcome};
+pub use owned::{AsyncNestedCalls, BlockingRun, OwnedCall, OwnedHost, Run, WaitingRun, start};
 pub use source::SchemaSource;
 
 use self::advertise::Advertised;
@@ -29,6 +31,7 @@ use self::definition::Definition;
 use self::source::Checker;
 use crate::failure::Failure;
 use crate::output::Reply;
+use crate::slots::Slots;
 
 /// A tool: what it says of itself, how its arguments are checked, and its body.
 ///
@@ -64,12 +67,13 @@ use crate::output::Reply;
 /// # Ok::<(), callgate_std::tool::ToolError>(())
 /// ```
 pub struct Tool {
-    definition: Definition,
+    definition: Arc<Definition>,
     digest: Digest,
     checker: Checker,
     output: Checker,
     max_output: usize,
     advertised: Advertised,
+    slots: Option<Arc<Slots>>,
     body: Body,
 }
 
@@ -101,6 +105,12 @@ impl Tool {
     #[must_use]
     pub const fn max_output(&self) -> usize {
         self.max_output
+    }
+
+    /// The bound on how many calls of the tool run at once, if it has one of its own.
+    #[must_use]
+    pub const fn slots(&self) -> Option<&Arc<Slots>> {
+        self.slots.as_ref()
     }
 
     /// The description for a model: the tool's own, and what its clamps do where the schema has no place for it.

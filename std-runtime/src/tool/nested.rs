@@ -2,6 +2,9 @@
 
 use callgate_core::code::{Code, Effect};
 use callgate_core::context::{CallContext, Scopes};
+use callgate_core::outcome::Outcome;
+use callgate_core::request::Context;
+use callgate_core::tool::Tool as Described;
 
 use crate::failure::Failure;
 use crate::output::Reply;
@@ -37,6 +40,20 @@ impl NestedOutcome {
         Self { code: None, effect: Effect::Done, reply: Some(reply), error: None }
     }
 
+    /// How this call ended.
+    pub fn of<C, T>(outcome: Outcome<C, T>) -> Self
+    where
+        C: Context,
+        T: Described<Output = Reply, Failure = Failure>,
+    {
+        let (code, effect) = (outcome.code(), outcome.effect());
+        let error = outcome.error().map(|error| error.to_string());
+        match outcome.into_output() {
+            Some(reply) => Self::done(reply),
+            None => Self::ended(code, effect, error),
+        }
+    }
+
     /// A call that ended without one.
     #[must_use]
     pub const fn ended(code: Option<Code>, effect: Effect, error: Option<String>) -> Self {
@@ -44,20 +61,17 @@ impl NestedOutcome {
     }
 }
 
-/// Makes the context of a nested call and takes it to the gate.
-pub(super) fn call(
-    gate: &dyn NestedCalls,
-    parent: &CallContext<'_>,
-    scopes: Scopes<'_>,
-    tool: &str,
-    arguments: &[u8],
-) -> Result<NestedOutcome, Failure> {
+/// The context of a nested call.
+pub(super) fn child<'a>(parent: &CallContext<'a>, scopes: Scopes<'a>) -> Result<CallContext<'a>, Failure> {
     // The gate gives the call a request id of its own.
-    let child = parent.child(parent.request_id, scopes).map_err(|more| {
+    parent.child(parent.request_id, scopes).map_err(|more| {
         let text = format!("a nested call may not have the scope {more}, which this call does not have");
         Failure::new(text).without_effect()
-    })?;
-    Ok(gate.call(child, tool, arguments))
+    })
+}
+
+pub(super) fn not_served() -> Failure {
+    Failure::new("this host serves no nested calls").without_effect()
 }
 
 #[cfg(test)]
@@ -66,6 +80,16 @@ mod tests {
     use callgate_core::context::{Mode, SignedConsent};
     use callgate_core::digest::Digest;
     use std::sync::Mutex;
+
+    fn call(
+        gate: &Gate,
+        parent: &CallContext<'_>,
+        scopes: Scopes<'_>,
+        tool: &str,
+        arguments: &[u8],
+    ) -> Result<NestedOutcome, Failure> {
+        Ok(gate.call(child(parent, scopes)?, tool, arguments))
+    }
 
     /// Keeps what it was asked.
     #[derive(Default)]

@@ -46,6 +46,7 @@ fn every_end_has_its_event() {
             "failed" | "panicked" | "timed_out" | "output_invalid" => &["tool.executing", "tool.failed"],
             "asked" => &["tool.asked"],
             "planned" => &["tool.planned"],
+            "accepted" => &["tool.executing", "tool.accepted"],
             _ => &["tool.refused"],
         };
         assert_eq!(*heard.lock().expect("no panic"), expected, "{}", case.end);

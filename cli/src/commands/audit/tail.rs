@@ -179,13 +179,13 @@ fn row(line: &str, width: usize) -> [Cell; 7] {
     };
     let (kind, effect) = (text("kind"), text("effect"));
     let end = match kind.as_str() {
-        "terminal" => text("end"),
+        "terminal" | "completion" => text("end"),
         _ => kind.clone(),
     };
     let style = match (record.get("code"), end.as_str()) {
         (Some(_), _) => BAD,
         (None, "done" | "answered") => GOOD,
-        (None, "asked" | "intent") => WARN,
+        (None, "asked" | "intent" | "accepted") => WARN,
         _ => DIM,
     };
     let details = match kind.as_str() {
@@ -203,8 +203,8 @@ fn row(line: &str, width: usize) -> [Cell; 7] {
         Cell::painted(NAME, text("tool")),
         Cell::painted(style, end),
         match (kind.as_str(), effect.as_str()) {
-            ("terminal", "unknown") => Cell::painted(WARN, effect),
-            ("terminal", _) => effect.into(),
+            ("terminal" | "completion", "unknown") => Cell::painted(WARN, effect),
+            ("terminal" | "completion", _) => effect.into(),
             _ => "".into(),
         },
         details.into(),

@@ -1,0 +1,85 @@
+//! Calls whose tool goes on after the answer: accepted at once, recorded again when they are over.
+
+use core::fmt;
+
+use crate::code::Station;
+use crate::request::Context;
+use crate::tool::Tool;
+
+use super::{Call, End, Ended, Executing};
+
+/// Names the run of an accepted call: 128 bits, shown as 32 lower-case hexadecimal digits. It names and grants nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId([u8; 16]);
+
+impl TaskId {
+    /// The id of these bits, which the host draws at random.
+    #[must_use]
+    pub const fn new(bits: [u8; 16]) -> Self {
+        Self(bits)
+    }
+
+    /// The id with this text; `None` for a text that is no id.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bits = [0; 16];
+        let mut digits = text.bytes().map(|digit| match digit {
+            b'0'..=b'9' => Some(digit.wrapping_sub(b'0')),
+            b'a'..=b'f' => Some(digit.wrapping_sub(b'a').wrapping_add(10)),
+            _ => None,
+        });
+        for byte in &mut bits {
+            let (high, low) = (digits.next()??, digits.next()??);
+            *byte = (high << 4) | low;
+        }
+        digits.next().is_none().then_some(Self(bits))
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TaskId({self})")
+    }
+}
+
+/// A context that gives its call a second, self-sufficient copy of itself, for the part that goes on in the background.
+pub trait Detach: Context {
+    /// The copy.
+    type Detached: Context<Text = Self::Text>;
+
+    /// Copies everything that the call carries, its clamps included. What the copy says must be what this says.
+    fn detach(&self) -> Self::Detached;
+}
+
+impl<C: Detach, T: Tool + Clone> Executing<C, T> {
+    /// Answers the caller now: the call ends as accepted, and its tool goes on under the copy. Both halves are recorded: the
+    /// call by its terminal record, before the answer, and the run by a record of kind
+    /// [`Completion`](crate::audit::Kind::Completion) once it is over. A permit is minted for the run only.
+    ///
+    /// # Errors
+    /// The call ends as cancelled before it started, when a permit was taken already or the copy is not the same call: then
+    /// nothing runs (invariants G1, K4).
+    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
+    #[expect(clippy::type_complexity, reason = "the two halves of a call")]
+    pub fn accept(self, task: TaskId) -> Result<(Ended<C, T>, Executing<C::Detached, T>), Ended<C, T>> {
+        let Self { call, minted } = self;
+        let copy = call.ctx.detach();
+        let same = copy.request().arguments == call.ctx.request().arguments
+            && copy.request().tool == call.ctx.request().tool
+            && copy.edits() == call.ctx.edits()
+            && copy.caller().request_id == call.ctx.caller().request_id;
+        if minted || !same {
+            return Err(call.cancel());
+        }
+        let mut facts = call.facts;
+        facts.task = Some(task);
+        let run = Call { ctx: copy, tool: call.tool.clone(), facts, stage: core::marker::PhantomData };
+        Ok((call.end(Station::Execute, End::Accepted(task)), run.begin()))
+    }
+}

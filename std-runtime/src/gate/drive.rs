@@ -1,0 +1,354 @@
+//! The driver: core's stages in a row.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use callgate_core::audit::{AuditFault, Record};
+use callgate_core::call::{
+    Asking, Call, Charge, Closed, Confirm, End, Executing, Finished, IssueFault, Issued, Load, Loaded, Lookup, Permit,
+    Requested, StoreFault, TurnAway,
+};
+use callgate_core::code::{Code, Effect};
+use callgate_core::confirm::{By, Refusal};
+use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
+use callgate_core::intercept::Interception;
+use callgate_core::limit::Allowance;
+use callgate_core::policy::{Decision, Subject};
+use callgate_core::request::{Context, Request};
+use callgate_core::time::Now;
+
+use super::{Gate, Outcome};
+use crate::common::Common;
+use crate::confirmations::{Binding, PendingRequest};
+use crate::contain::contain;
+use crate::context::random_request_id;
+use crate::envelope::{Envelope, OwnedEnvelope};
+use crate::failure::Failure;
+use crate::future::{BoxFuture, block_on_until};
+use crate::lock::lock;
+use crate::output::Reply;
+use crate::policy;
+use crate::reserved;
+use crate::slots::{Slot, Slots};
+use crate::task::TaskId;
+use crate::tool::{self, AsyncNestedCalls, Host, NestedCalls, NestedOutcome, OwnedHost, Tool};
+use crate::update::{Gone, Update};
+
+type Ended<'a> = callgate_core::call::Ended<Box<Envelope<'a>>, Arc<Tool>>;
+type Received<'a> = Call<Box<Envelope<'a>>, (), Requested>;
+
+/// The driver: core's stages in a row, and a host's answer to each. No branch here decides anything.
+impl Gate {
+    pub(super) fn drive_call<'a>(
+        &'a self,
+        caller: &CallContext<'a>,
+        request: Request<'a>,
+        follower: Option<&Follower<'_>>,
+    ) -> Outcome<'a> {
+        let received = self.0.common.now();
+        let mut guard = Guard { gate: self, caller: *caller, request, received, done: false };
+        let mut places = Places::default();
+        let driven = self.drive(self.receive(caller, request, received), &mut places, follower);
+        let (ended, over, run) = match driven {
+            Err(ended) => (ended, None, None),
+            Ok(Driven::Ended(ended, over)) => (ended, over, None),
+            Ok(Driven::Accepted(ended, task, run)) => (ended, None, Some((task, run))),
+        };
+        let outcome = self.finish(ended, over);
+        guard.done = true;
+        if let Some((task, run)) = run {
+            self.go_on(task, run, places);
+        }
+        outcome
+    }
+
+    fn receive<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>, received: Now) -> Received<'a> {
+        let mut envelope = Envelope::new(*caller, request, &self.0.common.settings);
+        if self.0.common.accept_reserved_argument
+            && let Some(reserved) = reserved::take(request)
+        {
+            envelope = envelope.with_reserved(reserved);
+        }
+        Call::request(Box::new(envelope), received)
+    }
+
+    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
+    fn drive<'a>(
+        &'a self,
+        call: Received<'a>,
+        places: &mut Places,
+        follower: Option<&Follower<'_>>,
+    ) -> Result<Driven<'a>, Ended<'a>> {
+        let common = &self.0.common;
+        if let Err(why) = places.take(common, common.slots_for(&call.caller())) {
+            return Err(call.turn_away(why));
+        }
+        let found = common.find(&call);
+        if let Lookup::Found(tool) = &found
+            && let Some(slots) = tool.slots()
+            && let Err(why) = places.take(common, slots)
+        {
+            return Err(call.turn_away(why));
+        }
+        let call = match call.resolve(found)? {
+            Load::Fresh(call) => call,
+            Load::Stored(loading) => {
+                let found = self.load(loading.ticket());
+                loading.loaded(found)?
+            }
+        };
+        let call = call.validate()?;
+        let decision = self.authorize(&call.subject());
+        let call = call.authorize(decision)?;
+        let allowance = self.charge(call.charge());
+        let call = call.admit(allowance)?.unless_planning()?;
+        // Before a token is asked for or used up.
+        if self.is_cancelled(follower) {
+            return Err(call.cancel());
+        }
+        let call = match call.confirm()? {
+            Confirm::NotNeeded(call) => call,
+            Confirm::Ask(asking) => {
+                let issued = self.issue(&asking);
+                return Err(asking.asked(issued));
+            }
+            Confirm::Redeem(redeeming) => {
+                let claimed = self.claim(redeeming.ticket(), &redeeming.binding());
+                redeeming.redeemed(claimed)?
+            }
+        };
+        let verdict = self.judge(&call.subject());
+        let mut call = call.intercept(verdict)?;
+        if self.is_cancelled(follower) {
+            return Err(call.cancel());
+        }
+        let recorded = call.intent().map_or(Ok(()), |intent| self.record(&intent));
+        let call = call.announce(recorded)?;
+        common.executing(&call.subject());
+        if call.spec().background_ms.is_some() {
+            let Ok(task) = common.task_id() else { return Err(call.cancel()) };
+            let (ended, run) = call.begin().accept(task)?;
+            return Ok(Driven::Accepted(ended, task, run));
+        }
+        let kept_as = common.cache_key(&call.subject());
+        let mut over = None;
+        let ended = call.execute(|permit| {
+            let ends_the_call = common.ends_with_its_run(permit.spec());
+            let (finished, at) = self.run(permit, follower);
+            over = ends_the_call.then_some(at);
+            finished
+        });
+        if let End::Done(reply) = ended.end() {
+            common.keep(kept_as, reply);
+        }
+        Ok(Driven::Ended(ended, over))
+    }
+
+    pub(super) fn finish<C: Context<Text = Arc<str>>>(
+        &self,
+        ended: callgate_core::call::Ended<C, Arc<Tool>>,
+        over: Option<Now>,
+    ) -> callgate_core::outcome::Outcome<C, Arc<Tool>> {
+        let mut closed = ended.close(over.unwrap_or_else(|| self.0.common.now()));
+        self.settle(&mut closed);
+        let record = closed.record();
+        let recorded = self.record(&record);
+        self.0.common.observers.ended(&record);
+        closed.audited(recorded)
+    }
+
+    fn load(&self, ticket: Option<Digest>) -> Result<Option<Loaded<Arc<[u8]>>>, StoreFault> {
+        match ticket {
+            Some(ticket) => contain(|| self.0.confirmations.load(ticket)).unwrap_or(Err(StoreFault)),
+            None => Ok(None),
+        }
+    }
+
+    fn authorize(&self, subject: &Subject<'_>) -> Decision<Arc<str>> {
+        contain(|| self.0.policy.decide(subject)).unwrap_or_else(|_| policy::fault())
+    }
+
+    fn charge(&self, charge: Option<Charge<'_>>) -> Result<Allowance, StoreFault> {
+        match (&self.0.limiter, charge) {
+            (Some(limiter), Some(charge)) => contain(|| limiter.charge(&charge)).unwrap_or(Err(StoreFault)),
+            _ => Ok(Allowance::Unlimited),
+        }
+    }
+
+    fn issue(&self, asking: &Asking<Box<Envelope<'_>>, Arc<Tool>>) -> Result<Issued, IssueFault> {
+        contain(|| self.0.confirmations.issue(&PendingRequest::of(asking), self.0.common.confirmation_ttl_ms))
+            .unwrap_or(Err(IssueFault::Store))
+    }
+
+    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+        contain(|| self.0.confirmations.claim(ticket, presented)).unwrap_or(Err(StoreFault))
+    }
+
+    fn judge(&self, subject: &Subject<'_>) -> Interception<Reply, Arc<str>> {
+        let asked = contain(|| {
+            let verdict = self.0.interceptors.judge(subject);
+            match &self.0.common.cache {
+                Some(cache) => cache.after(subject, verdict),
+                None => verdict,
+            }
+        });
+        asked.unwrap_or_else(Interception::Failed)
+    }
+
+    fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+        match &self.0.audit {
+            Some(audit) => contain(|| audit.record(record)).unwrap_or(Err(AuditFault)),
+            None => Ok(()),
+        }
+    }
+
+    fn run(
+        &self,
+        permit: Permit<'_, Box<Envelope<'_>>, Arc<Tool>>,
+        follower: Option<&Follower<'_>>,
+    ) -> (Finished<Reply, Failure, Arc<str>>, Now) {
+        let common = &self.0.common;
+        let term = common.term(permit.spec());
+        let cancelled = || self.is_cancelled(follower);
+        let follow = |update: Update| follower.map_or(Ok(()), |follower| follower.take(update));
+        let owned = || OwnedHost::new(common.clock.clone(), term.started).with_nested(Arc::new(self.clone()));
+        let mut host =
+            Host::new(&*common.clock, term.started).with_nested(self).with_owned(&owned).with_cancelled(&cancelled);
+        if follower.is_some() {
+            host = host.with_updates(&follow);
+        }
+        let result = contain(|| tool::run(permit, host));
+        common.ran(result, term, cancelled())
+    }
+
+    fn is_cancelled(&self, follower: Option<&Follower<'_>>) -> bool {
+        self.0.common.stop.is_cancelled()
+            || self.0.cancelled.as_ref().is_some_and(|cancelled| cancelled())
+            || follower.is_some_and(Follower::is_gone)
+    }
+
+    fn settle<C: Context<Text = Arc<str>>>(&self, closed: &mut Closed<C, Arc<Tool>>) {
+        let settlement = closed.settlement();
+        if settlement.is_empty() {
+            return;
+        }
+        if let (Some(refund), Some(limiter)) = (settlement.refund, &self.0.limiter)
+            && contain(|| limiter.refund(&refund)).unwrap_or(Err(StoreFault)).is_err()
+        {
+            tracing::warn!("a refund was lost: the rate limiter did not answer");
+        }
+        if let Some(ticket) = settlement.withdraw
+            && contain(|| self.0.confirmations.withdraw(ticket)).unwrap_or(Err(StoreFault)).is_err()
+        {
+            tracing::warn!("a confirmation that was presented for another call could not be withdrawn");
+        }
+        let attempts = match (settlement.attempt, &self.0.limiter) {
+            (Some(key), Some(limiter)) => contain(|| limiter.attempt(&key)).unwrap_or(Err(StoreFault)),
+            _ => Ok(Allowance::Unlimited),
+        };
+        closed.settle(attempts);
+    }
+}
+
+/// Calls that a running tool makes go through the same gate, under a request id of their own.
+impl NestedCalls for Gate {
+    fn call(&self, caller: CallContext<'_>, tool: &str, arguments: &[u8]) -> NestedOutcome {
+        let Ok(request_id) = random_request_id(&*self.0.common.entropy) else {
+            return NestedOutcome::ended(Some(Code::StoreUnavailable), Effect::None, None);
+        };
+        let caller = CallContext { request_id: &request_id, ..caller };
+        NestedOutcome::of(self.drive_call(&caller, Request { tool, arguments, token: None }, None))
+    }
+}
+
+impl AsyncNestedCalls for Gate {
+    fn call(&self, caller: CallContext<'_>, tool: &str, arguments: &[u8]) -> BoxFuture<'static, NestedOutcome> {
+        // This gate blocks its thread while a tool runs, and the body that asks runs on it.
+        Box::pin(std::future::ready(NestedCalls::call(self, caller, tool, arguments)))
+    }
+}
+
+/// How far a call was driven.
+enum Driven<'a> {
+    /// It ended, with its run if a time is given.
+    Ended(Ended<'a>, Option<Now>),
+    /// It was answered, and its tool goes on.
+    Accepted(Ended<'a>, TaskId, Executing<Box<OwnedEnvelope>, Arc<Tool>>),
+}
+
+/// The places that a call takes, given back when it is over.
+#[derive(Default)]
+pub(super) struct Places(Option<Slot>, Option<Slot>);
+
+impl Places {
+    fn take(&mut self, common: &Common, slots: &Arc<Slots>) -> Result<(), TurnAway> {
+        let slot = match slots.try_take() {
+            Err(TurnAway::Overloaded) => {
+                let begun = std::time::Instant::now();
+                let late = || (begun.elapsed() >= common.max_wait).then_some(TurnAway::Overloaded);
+                block_on_until(slots.take(), late)??
+            }
+            taken => taken?,
+        };
+        let free = if self.0.is_none() { &mut self.0 } else { &mut self.1 };
+        *free = Some(slot);
+        Ok(())
+    }
+}
+
+/// Whoever follows a call.
+pub(super) struct Follower<'f> {
+    follow: Mutex<Box<dyn FnMut(Update) -> ControlFlow<()> + Send + 'f>>,
+    gone: AtomicBool,
+}
+
+impl<'f> Follower<'f> {
+    pub(super) fn new(follow: impl FnMut(Update) -> ControlFlow<()> + Send + 'f) -> Self {
+        Self { follow: Mutex::new(Box::new(follow)), gone: AtomicBool::new(false) }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::SeqCst)
+    }
+
+    /// A follower that panics counts as gone: its panic is its own, and not the tool's.
+    fn take(&self, update: Update) -> Result<(), Gone> {
+        if self.is_gone() {
+            return Err(Gone);
+        }
+        let mut follow = lock(&self.follow);
+        match contain(|| (follow)(update)) {
+            Ok(ControlFlow::Continue(())) => Ok(()),
+            Ok(ControlFlow::Break(())) | Err(_) => {
+                self.gone.store(true, Ordering::SeqCst);
+                Err(Gone)
+            }
+        }
+    }
+}
+
+/// Writes the terminal record of a call that never came to its end because the gate itself panicked (invariant J1).
+struct Guard<'g> {
+    gate: &'g Gate,
+    caller: CallContext<'g>,
+    request: Request<'g>,
+    received: Now,
+    done: bool,
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        let common = &self.gate.0.common;
+        let envelope = Envelope::new(self.caller, self.request, &common.settings);
+        let ended = Call::request(Box::new(envelope), self.received).lost::<Arc<Tool>>(true);
+        let closed = ended.close(common.now());
+        if self.gate.record(&closed.record()).is_err() {
+            tracing::error!(request_id = self.caller.request_id, "the record of a lost call could not be written");
+        }
+    }
+}

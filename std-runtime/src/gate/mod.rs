@@ -1,0 +1,181 @@
+//! The blocking gate: drives core's stages, holds no logic of its own.
+
+mod background;
+mod builder;
+mod drive;
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callgate_core::audit::Audit;
+use callgate_core::call::Lookup;
+use callgate_core::confirm::Verdict;
+use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
+use callgate_core::inspect::{Inspection, Wiring};
+use callgate_core::request::Request;
+
+use crate::common::Common;
+use crate::confirmations::{ConfirmationStore, DecideFault};
+use crate::contain::contain;
+use crate::envelope::Envelope;
+use crate::future::block_on_until;
+use crate::interceptors::Interceptors;
+use crate::limiter::RateLimiter;
+use crate::output::Reply;
+use crate::policy::Policy;
+use crate::registry::ToolSource;
+use crate::task::TaskId;
+use crate::tool::Tool;
+use crate::update::Update;
+
+pub use crate::common::{DEFAULT_IN_FLIGHT, DEFAULT_LINE, DEFAULT_MAX_WAIT, GateError};
+pub use builder::{GateBuilder, default_limiter};
+
+/// A call's outcome. It borrows what the caller sent; [`Outcome::to_json`] and the like make owned copies.
+///
+/// [`Outcome::to_json`]: callgate_core::outcome::Outcome::to_json
+pub type Outcome<'a> = callgate_core::outcome::Outcome<Box<Envelope<'a>>, Arc<Tool>>;
+
+/// The gate that every call passes. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Gate(Arc<Parts>);
+
+struct Parts {
+    common: Common,
+    policy: Arc<dyn Policy>,
+    limiter: Option<Arc<dyn RateLimiter>>,
+    confirmations: Arc<dyn ConfirmationStore>,
+    interceptors: Interceptors<Reply>,
+    audit: Option<Arc<dyn Audit + Send + Sync>>,
+    cancelled: Option<Box<Cancelled>>,
+}
+
+/// Tells whether whoever calls is gone.
+type Cancelled = dyn Fn() -> bool + Send + Sync;
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("wiring", &self.wiring()).finish_non_exhaustive()
+    }
+}
+
+/// How a gate went down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "what still runs when a program ends is lost"]
+pub struct Shutdown {
+    /// How many calls and runs were told to stop because time was up.
+    pub cancelled: usize,
+    /// How many of them had not stopped when the gate gave up on them. They are recorded if they ever end; if the process ends
+    /// first, those of mutating tools are open intents in the log.
+    pub running: usize,
+}
+
+/// How long a gate that goes down waits for what it told to stop.
+pub const GRACE: Duration = Duration::from_millis(500);
+
+impl Gate {
+    /// A gate over these tools.
+    pub fn builder(tools: impl ToolSource + 'static) -> GateBuilder {
+        GateBuilder::new(tools)
+    }
+
+    /// Passes one call through the gate and gives its outcome. Never panics because of a tool or a plug-in; blocks for as
+    /// long as the tool does.
+    pub fn call<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>) -> Outcome<'a> {
+        self.drive_call(caller, request, None)
+    }
+
+    /// The same, and `follow` is given what the tool tells on its way: on the thread on which the tool runs, which waits. When it
+    /// breaks, the caller counts as gone: the call is cancelled, as far as its tool lets itself be.
+    pub fn call_following<'a>(
+        &'a self,
+        caller: &CallContext<'a>,
+        request: Request<'a>,
+        follow: impl FnMut(Update) -> ControlFlow<()> + Send,
+    ) -> Outcome<'a> {
+        let follower = drive::Follower::new(follow);
+        self.drive_call(caller, request, Some(&follower))
+    }
+
+    /// Explains the pipeline of `tool` for `caller`, running nothing. `None` when the caller knows no such tool, or the policy
+    /// is one of the host's own that cannot be looked into.
+    pub fn inspect<R>(
+        &self,
+        tool: &str,
+        caller: &CallContext<'_>,
+        look: impl FnOnce(&Inspection<'_, Tool>) -> R,
+    ) -> Option<R> {
+        let Lookup::Found(tool) = contain(|| self.0.common.tools.find(tool, caller)).ok()? else { return None };
+        let gate = self.0.policy.gate()?;
+        Some(look(&Inspection { tool: &*tool, caller: *caller, gate, wiring: self.wiring() }))
+    }
+
+    /// Takes an approver's decision on a pending call, by the ticket that its question named as `approval_id`.
+    ///
+    /// # Errors
+    /// Says why the decision does not count.
+    pub fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+        contain(|| self.0.confirmations.decide(ticket, verdict, approver)).unwrap_or(Err(DecideFault::Store))
+    }
+
+    /// What is wired.
+    #[must_use]
+    pub fn wiring(&self) -> Wiring {
+        Wiring {
+            rate_limiter: self.0.limiter.is_some(),
+            interceptors: !self.0.interceptors.is_empty() || self.0.common.cache.is_some(),
+            rule_provider: self.0.policy.has_rules(),
+            audit: self.0.audit.is_some(),
+        }
+    }
+
+    /// The source of the gate's tools.
+    #[must_use]
+    pub fn tools(&self) -> &dyn ToolSource {
+        &*self.0.common.tools
+    }
+
+    /// The policy of the gate.
+    #[must_use]
+    pub fn policy(&self) -> &dyn Policy {
+        &*self.0.policy
+    }
+
+    /// Stops a run that goes on in the background, as far as its tool lets itself be. Says whether it was running.
+    pub fn cancel_task(&self, task: TaskId) -> bool {
+        self.0.common.tasks.cancel(task)
+    }
+
+    /// The runs that go on in the background.
+    #[must_use]
+    pub fn running_tasks(&self) -> Vec<TaskId> {
+        self.0.common.tasks.running()
+    }
+
+    /// Goes down: lets nobody in any more (whoever comes is told `SHUTDOWN`), waits for at most `within` until the calls that are in
+    /// flight and the runs in the background have ended, then tells the rest to stop and waits [`GRACE`] longer. Blocks
+    /// meanwhile. A gate that went down stays down.
+    pub fn shutdown(&self, within: Duration) -> Shutdown {
+        let Common { slots, nested, stop, .. } = &self.0.common;
+        slots.close();
+        let wait = |within: Duration| {
+            let begun = Instant::now();
+            block_on_until(slots.idle(), || (begun.elapsed() >= within).then_some(()))
+        };
+        let cancelled = match wait(within) {
+            Ok(()) => 0,
+            Err(()) => slots.taken(),
+        };
+        // Calls that tools make have no place once the tools are gone.
+        nested.close();
+        stop.cancel();
+        let running = match wait(if cancelled == 0 { Duration::ZERO } else { GRACE }) {
+            Ok(()) => 0,
+            Err(()) => slots.taken(),
+        };
+        Shutdown { cancelled, running }
+    }
+}
