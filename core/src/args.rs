@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use crate::digest::{ARGS_DOMAIN, Digest, DigestKey};
 use crate::json::{
-    DeError, Event, Events, KeySlot, KeysFull, Kind, Limits, Members, ReadError, ReadErrorKind, Scanned, Value, scan,
+    DeError, Event, Events, KeySlot, KeysFull, Kind, Limits, Members, ReadError, ReadErrorKind, Scanned, Value, Watch,
+    scan, scan_watched,
 };
 pub use crate::json::{Edit, Edits, Full, MAX_CLAMPS, Replacement};
 
@@ -48,10 +49,28 @@ impl<'a> Args<'a> {
     /// # Errors
     /// Says where and why the text was refused.
     pub fn read(text: &'a [u8], keys: &mut [KeySlot], limits: &Limits) -> Result<Self, ReadError> {
-        if text.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) && text.len() <= limits.bytes as usize {
+        if is_blank(text, limits) {
             return Ok(Self::EMPTY);
         }
-        let scanned = scan(text, keys, limits)?;
+        Self::of_scan(scan(text, keys, limits)?)
+    }
+
+    /// As [`read`](Self::read), with somebody who watches the tokens pass. What was seen counts only when this succeeds.
+    pub(crate) fn read_watched<W: Watch<'a>>(
+        text: &'a [u8],
+        keys: &mut [KeySlot],
+        limits: &Limits,
+        watch: &mut W,
+    ) -> Result<Self, ReadError> {
+        if is_blank(text, limits) {
+            watch.see(0, Event::StartObject);
+            watch.see(1, Event::EndObject);
+            return Ok(Self::EMPTY);
+        }
+        Self::of_scan(scan_watched(text, keys, limits, watch)?)
+    }
+
+    fn of_scan(scanned: Scanned<'a>) -> Result<Self, ReadError> {
         let root = scanned.value();
         if root.kind() == Kind::Object {
             Ok(Self { scanned, edits: &[] })
@@ -62,9 +81,9 @@ impl<'a> Args<'a> {
 
     /// The arguments of a call that passed [`Args::read`] before, read again from where the call keeps them. A context that
     /// gives another text than it gave then gets nonsense, and neither a panic nor a way around a check that comes later.
-    pub(crate) fn reread(text: &'a [u8], edits: &'a Edits) -> Self {
-        match str::from_utf8(text) {
-            Ok(text) if text.bytes().any(|byte| byte == b'{') => {
+    pub(crate) fn reread(text: Option<&'a str>, edits: &'a Edits) -> Self {
+        match text {
+            Some(text) if text.bytes().any(|byte| byte == b'{') => {
                 Self { scanned: Scanned::reread(text), edits: edits.as_slice() }
             }
             _ => Self::EMPTY,
@@ -161,6 +180,11 @@ impl<'a> Args<'a> {
     pub fn write_json(self, out: &mut dyn fmt::Write) -> fmt::Result {
         self.value().write_json(out)
     }
+}
+
+/// Whether a text stands for `{}`.
+fn is_blank(text: &[u8], limits: &Limits) -> bool {
+    text.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) && text.len() <= limits.bytes as usize
 }
 
 /// One value that was clamped. Holds the value itself: not for a record without redaction.

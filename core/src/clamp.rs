@@ -164,19 +164,9 @@ pub fn apply(args: Args<'_>, rules: &[FieldRule<'_>], edits: &mut Edits) -> Resu
     if rules.len() > fields::MAX_RULES {
         return Err(ClampError::Unusable);
     }
-    let clamped = || rules.iter().filter(|rule| rule.clamp.is_some());
-    if clamped().all(|rule| fields::is_top_level(rule.path)) {
-        // The usual case, and the shorter way: nothing within the members is looked at.
-        for (key, value) in args.members() {
-            let named = || clamped().filter(|rule| fields::names_top_level(rule.path, key));
-            if named().next().is_none() {
-                continue;
-            }
-            let number = value.as_number().map(Event::Number);
-            let Some(event) = number.or_else(|| value.as_text().map(Event::String)) else { continue };
-            clamp(value.offset(), event, named().filter_map(|rule| rule.clamp), edits)?;
-        }
-        return Ok(());
+    let mut finder = Finder::new(rules, edits);
+    if finder.looks() {
+        return args.events().try_for_each(|(at, event)| finder.step(at, &event));
     }
     let mut matcher = Matcher::new(rules).map_err(|_: FieldFault| ClampError::Unusable)?;
     for (at, event) in args.events() {
@@ -186,6 +176,61 @@ pub fn apply(args: Args<'_>, rules: &[FieldRule<'_>], edits: &mut Edits) -> Resu
         }
     }
     Ok(())
+}
+
+/// Finds the values out of bounds while their text is read, where all clamps name members of the root: the usual case, and the
+/// one in which nothing within the members is looked at.
+pub(crate) struct Finder<'r, 'e> {
+    rules: &'r [FieldRule<'r>],
+    edits: &'e mut Edits,
+    looks: bool,
+    /// How many containers are open.
+    depth: u32,
+    /// The key of the member that comes next, if a clamp names it.
+    named: Option<Text<'r>>,
+}
+
+impl<'r, 'e> Finder<'r, 'e> {
+    /// Before the first event. Without clamps, and with those that it does not look for, it finds nothing.
+    pub(crate) fn new(rules: &'r [FieldRule<'r>], edits: &'e mut Edits) -> Self {
+        let mut clamped = rules.iter().filter(|rule| rule.clamp.is_some());
+        let looks = rules.len() <= fields::MAX_RULES && clamped.all(|rule| fields::is_top_level(rule.path));
+        let rules = if looks { rules } else { &[] };
+        Self { rules, edits, looks, depth: 0, named: None }
+    }
+
+    /// Whether all clamps are found here; else [`apply`] has to look.
+    pub(crate) const fn looks(&self) -> bool {
+        self.looks
+    }
+
+    /// Takes the next event.
+    ///
+    /// # Errors
+    /// The call must be refused.
+    #[inline]
+    pub(crate) fn step(&mut self, at: u32, event: &Event<'r>) -> Result<(), ClampError> {
+        match event {
+            Event::Key(key) if self.depth == 1 => {
+                self.named = clamped(self.rules, *key).next().map(|_| *key);
+            }
+            Event::StartArray | Event::StartObject => self.depth = self.depth.saturating_add(1),
+            Event::EndArray | Event::EndObject => self.depth = self.depth.saturating_sub(1),
+            Event::Number(_) | Event::String(_) if self.depth == 1 => {
+                if let Some(key) = self.named.take() {
+                    let clamps = clamped(self.rules, key).filter_map(|rule| rule.clamp);
+                    return clamp(at, *event, clamps, self.edits);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The clamps that name this member of the root.
+fn clamped<'r>(rules: &'r [FieldRule<'r>], key: Text<'r>) -> impl Iterator<Item = &'r FieldRule<'r>> {
+    rules.iter().filter(move |rule| rule.clamp.is_some() && fields::names_top_level(rule.path, key))
 }
 
 /// Clamps one value.

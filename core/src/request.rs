@@ -90,6 +90,11 @@ pub trait Context {
     fn caller(&self) -> CallContext<'_>;
     /// What they ask.
     fn request(&self) -> Request<'_>;
+    /// The arguments' text, when it is UTF-8. The gate asks for it at each stage: a host that keeps the answer saves it from
+    /// being checked anew each time.
+    fn text(&self) -> Option<&str> {
+        str::from_utf8(self.request().arguments).ok()
+    }
     /// The clamps that apply.
     fn edits(&self) -> &Edits;
     /// What the gate is set to.
@@ -113,6 +118,10 @@ macro_rules! context_behind {
 
         fn request(&self) -> Request<'_> {
             (**self).request()
+        }
+
+        fn text(&self) -> Option<&str> {
+            (**self).text()
         }
 
         fn edits(&self) -> &Edits {

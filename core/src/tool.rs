@@ -9,6 +9,7 @@ use crate::context::Scopes;
 use crate::digest::{Digest, DigestBuilder, TOOL_DOMAIN};
 use crate::json::Object;
 use crate::json::write::Writer;
+use crate::schema::Schema;
 
 /// The timeout of a tool that declares none, in milliseconds.
 pub const DEFAULT_TIMEOUT_MS: u64 = 30_000;
@@ -404,6 +405,12 @@ pub trait Tool {
     /// answer for the same arguments.
     fn validate(&self, args: Args<'_>, report: &mut dyn FnMut(Violation<'_>));
 
+    /// The schema that [`validate`](Self::validate) checks, where it checks this one and nothing else: the gate then checks
+    /// arguments while it reads them. `None` where `validate` has to be asked.
+    fn schema(&self) -> Option<&Schema<'_>> {
+        None
+    }
+
     /// Checks a result against the declared output schema.
     fn validate_output(&self, output: &Self::Output, report: &mut dyn FnMut(Violation<'_>)) {
         let _ = (output, report);
@@ -427,6 +434,10 @@ macro_rules! tool_behind {
 
             fn validate(&self, args: Args<'_>, report: &mut dyn FnMut(Violation<'_>)) {
                 (**self).validate(args, report);
+            }
+
+            fn schema(&self) -> Option<&Schema<'_>> {
+                (**self).schema()
             }
 
             fn validate_output(&self, output: &Self::Output, report: &mut dyn FnMut(Violation<'_>)) {

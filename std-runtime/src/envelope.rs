@@ -20,6 +20,8 @@ const INLINE_KEYS: usize = 24;
 pub struct Envelope<'a> {
     caller: CallContext<'a>,
     request: Request<'a>,
+    /// The arguments' text as the request has it, if it is one.
+    text: Option<&'a str>,
     settings: &'a Arc<GateSettings>,
     snapshot: Option<Arc<[u8]>>,
     token: Option<Arc<str>>,
@@ -65,7 +67,8 @@ impl Keys {
 impl<'a> Envelope<'a> {
     pub(crate) fn new(caller: CallContext<'a>, request: Request<'a>, settings: &'a Arc<GateSettings>) -> Self {
         let keys = Keys::for_text(request.arguments, MAX_BYTES);
-        Self { caller, request, settings, snapshot: None, token: None, edits: Edits::new(), keys }
+        let text = str::from_utf8(request.arguments).ok();
+        Self { caller, request, text, settings, snapshot: None, token: None, edits: Edits::new(), keys }
     }
 
     /// The same call with what was taken out of its reserved argument: a token, unless there is one beside the arguments, and the
@@ -94,6 +97,13 @@ impl Context for Envelope<'_> {
 
     fn request(&self) -> Request<'_> {
         effective(&self.request, self.snapshot.as_deref(), self.token.as_deref())
+    }
+
+    fn text(&self) -> Option<&str> {
+        match &self.snapshot {
+            Some(snapshot) => str::from_utf8(snapshot).ok(),
+            None => self.text,
+        }
     }
 
     fn edits(&self) -> &Edits {

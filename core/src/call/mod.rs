@@ -79,6 +79,7 @@ mod confirm;
 mod end;
 mod execute;
 mod intercept;
+mod look;
 mod resolve;
 mod validate;
 
@@ -233,7 +234,7 @@ impl<C: Context, T: Tool, S: Checked> Call<C, T, S> {
 
 /// The arguments of a call that passed the reader.
 pub(crate) fn checked_args<C: Context>(ctx: &C) -> Args<'_> {
-    Args::reread(ctx.request().arguments, ctx.edits())
+    Args::reread(ctx.text(), ctx.edits())
 }
 
 pub(crate) fn digest_arguments<C: Context>(ctx: &mut C, facts: &mut Facts) -> Result<Digest, KeysFull> {
@@ -241,7 +242,7 @@ pub(crate) fn digest_arguments<C: Context>(ctx: &mut C, facts: &mut Facts) -> Re
         return Ok(digest);
     }
     let Parts { request, edits, keys, settings } = ctx.parts();
-    let args = Args::reread(request.arguments, edits);
+    let args = Args::reread(str::from_utf8(request.arguments).ok(), edits);
     let digest = args.digest(settings.digest_key, keys)?;
     facts.arguments = Some(digest);
     Ok(digest)

@@ -1,15 +1,11 @@
 //! Stages 2 and 3: the arguments are read, checked against the schema and brought into their bounds.
 
-use core::ops::ControlFlow;
-
-use crate::args::Args;
-use crate::clamp;
 use crate::code::Station;
-use crate::json::Limits;
 use crate::policy::Subject;
 use crate::request::{Context, Parts};
 use crate::tool::Tool;
 
+use super::look::{self, Refused};
 use super::{Call, End, Ended, Resolved, checked_args};
 
 /// The arguments fit the schema, before and after clamping.
@@ -24,27 +20,16 @@ impl<C: Context, T: Tool> Call<C, T, Resolved> {
     #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn validate(mut self) -> Result<Call<C, T, Validated>, Ended<C, T>> {
         let Parts { request, edits, keys, .. } = self.ctx.parts();
-        edits.clear();
-        let read = Args::read(request.arguments, keys, &Limits::DEFAULT);
-        let args = match read {
-            Ok(args) => args,
-            Err(error) => return Err(self.end(Station::Validate, End::Malformed(error))),
-        };
-        if violates(&self.tool, args) {
-            self.facts.was_read = true;
-            return Err(self.end(Station::Validate, End::Invalid));
+        let read = look::read(&self.tool, request.arguments, keys, edits);
+        self.facts.was_read = !matches!(read, Err(Refused::Malformed(_)));
+        self.facts.clamped = !edits.is_empty();
+        match read {
+            Ok(()) => {}
+            Err(Refused::Malformed(error)) => return Err(self.end(Station::Validate, End::Malformed(error))),
+            Err(Refused::Invalid) => return Err(self.end(Station::Validate, End::Invalid)),
+            Err(Refused::Unclampable(error)) => return Err(self.end(Station::Clamp, End::Unclampable(error))),
         }
-        let clamped = match clamp::apply(args, self.tool.spec().fields, edits) {
-            Ok(()) => !edits.as_slice().is_empty(),
-            Err(error) => {
-                edits.clear();
-                self.facts.was_read = true;
-                return Err(self.end(Station::Clamp, End::Unclampable(error)));
-            }
-        };
-        self.facts.was_read = true;
-        self.facts.clamped = clamped;
-        if clamped && violates(&self.tool, checked_args(&self.ctx)) {
+        if self.facts.clamped && look::violates(&self.tool, checked_args(&self.ctx)) {
             return Err(self.end(Station::Clamp, End::Invalid));
         }
         if Subject::wants_arguments_digest(&self.ctx.caller())
@@ -54,11 +39,4 @@ impl<C: Context, T: Tool> Call<C, T, Resolved> {
         }
         Ok(self.advance())
     }
-}
-
-/// Whether the tool finds anything wrong with the arguments.
-fn violates<T: Tool>(tool: &T, args: Args<'_>) -> bool {
-    let mut verdict = ControlFlow::Continue(());
-    tool.validate(args, &mut |_| verdict = ControlFlow::Break(()));
-    verdict.is_break()
 }

@@ -31,6 +31,7 @@ pub use limits::{Limits, MAX_DEPTH};
 pub use number::Number;
 pub use object::Object;
 pub use scan::{Scanned, scan};
+pub(crate) use scan::{Watch, scan_watched};
 pub(crate) use text::Piece;
 pub use text::{Bytes, Chars, Text};
 pub use value::{Items, Kind, Members, Value};

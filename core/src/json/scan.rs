@@ -1,6 +1,7 @@
 //! The strict check of a whole JSON text (RFC 8259).
 
 use super::error::{ReadError, ReadErrorKind};
+use super::event::Event;
 use super::keys::{self, KeySlot};
 use super::lex::{self, StringSpan};
 use super::limits::{Limits, MAX_DEPTH};
@@ -61,6 +62,35 @@ impl core::fmt::Debug for Scanned<'_> {
 /// # Errors
 /// Says where and why the text was refused. Reaching a limit refuses it too (invariant F5).
 pub fn scan<'a>(text: &'a [u8], keys: &mut [KeySlot], limits: &Limits) -> Result<Scanned<'a>, ReadError> {
+    scan_watched(text, keys, limits, &mut Nobody)
+}
+
+/// Sees the tokens of a text while it is scanned, so that what can be told from them needs no second walk. What follows may
+/// turn out to be malformed yet: nothing that was seen counts before the scan has passed.
+pub(crate) trait Watch<'a> {
+    /// Whether anything is looked at. Where it is false, no event is made.
+    const LOOKS: bool = true;
+
+    /// Sees the token at `at`: the events are those that [`Events`](super::Events) gives afterwards, without clamps.
+    fn see(&mut self, at: u32, event: Event<'a>);
+}
+
+/// Looks at nothing.
+struct Nobody;
+
+impl Watch<'_> for Nobody {
+    const LOOKS: bool = false;
+
+    fn see(&mut self, _at: u32, _event: Event<'_>) {}
+}
+
+/// As [`scan`], with somebody who watches.
+pub(crate) fn scan_watched<'a, W: Watch<'a>>(
+    text: &'a [u8],
+    keys: &mut [KeySlot],
+    limits: &Limits,
+    watch: &mut W,
+) -> Result<Scanned<'a>, ReadError> {
     let refuse = |at, kind| Err(ReadError { at, kind });
     if text.len() > limits.bytes as usize {
         return refuse(limits.bytes, ReadErrorKind::TooLong { max: limits.bytes });
@@ -84,6 +114,7 @@ pub fn scan<'a>(text: &'a [u8], keys: &mut [KeySlot], limits: &Limits) -> Result
         base: 0,
         bases: [0; MAX_DEPTH as usize],
         limits,
+        watch,
     };
     match scanner.run() {
         Ok(()) => Ok(Scanned { text }),
@@ -95,7 +126,7 @@ pub fn scan<'a>(text: &'a [u8], keys: &mut [KeySlot], limits: &Limits) -> Result
 /// when they end.
 const FEW_MEMBERS: usize = 16;
 
-struct Scanner<'a, 'k> {
+struct Scanner<'a, 'k, W> {
     text: &'a str,
     bytes: &'a [u8],
     /// The next byte; when an error is returned, the byte it concerns.
@@ -113,6 +144,7 @@ struct Scanner<'a, 'k> {
     /// For each of them, where the keys of the one around it start.
     bases: [u32; MAX_DEPTH as usize],
     limits: &'k Limits,
+    watch: &'k mut W,
 }
 
 /// Whether a value was read to its end, or an array or object was opened in which a value must follow.
@@ -123,7 +155,21 @@ enum Progress {
 
 type Check<T = ()> = Result<T, ReadErrorKind>;
 
-impl Scanner<'_, '_> {
+impl<'a, W: Watch<'a>> Scanner<'a, '_, W> {
+    /// Shows a token to whoever watches.
+    #[inline]
+    fn show(&mut self, at: usize, event: impl FnOnce(&Self) -> Event<'a>) {
+        if W::LOOKS {
+            let event = event(self);
+            self.watch.see(at as u32, event);
+        }
+    }
+
+    /// The string that was read.
+    fn text_of(&self, span: StringSpan) -> Text<'a> {
+        Text::new(self.text.get(span.start..span.end).unwrap_or_default(), span.escaped)
+    }
+
     fn run(&mut self) -> Check {
         loop {
             if matches!(self.value()?, Progress::Opened) {
@@ -155,8 +201,12 @@ impl Scanner<'_, '_> {
         if self.nodes > self.limits.nodes {
             return Err(ReadErrorKind::TooManyNodes { max: self.limits.nodes });
         }
+        let at = self.at;
         match self.peek() {
-            Some(b'"') => self.string().map(drop)?,
+            Some(b'"') => {
+                let span = self.string()?;
+                self.show(at, |scanner| Event::String(scanner.text_of(span)));
+            }
             Some(b'{') => {
                 self.open(true)?;
                 if self.peek() != Some(b'}') {
@@ -172,10 +222,22 @@ impl Scanner<'_, '_> {
                 }
                 self.close()?;
             }
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(b't') => self.word(b"true")?,
-            Some(b'f') => self.word(b"false")?,
-            Some(b'n') => self.word(b"null")?,
+            Some(b'-' | b'0'..=b'9') => {
+                self.number()?;
+                self.show(at, |scanner| Event::Number(token::checked(scanner.bytes.get(at..).unwrap_or_default()).0));
+            }
+            Some(b't') => {
+                self.word(b"true")?;
+                self.show(at, |_| Event::Bool(true));
+            }
+            Some(b'f') => {
+                self.word(b"false")?;
+                self.show(at, |_| Event::Bool(false));
+            }
+            Some(b'n') => {
+                self.word(b"null")?;
+                self.show(at, |_| Event::Null);
+            }
             _ => return Err(self.expected(ReadErrorKind::ExpectedValue)),
         }
         Ok(Progress::Ended)
@@ -216,6 +278,7 @@ impl Scanner<'_, '_> {
         self.base = self.used;
         self.depth += 1;
         self.objects = self.objects << 1 | u64::from(object);
+        self.show(self.at, |_| if object { Event::StartObject } else { Event::StartArray });
         self.at += 1;
         self.skip_space();
         Ok(())
@@ -229,6 +292,7 @@ impl Scanner<'_, '_> {
         self.used = self.base;
         self.depth = self.depth.saturating_sub(1);
         self.base = self.bases.get(usize::from(self.depth)).map_or(0, |around| *around as usize);
+        self.show(self.at, |scanner| if scanner.objects & 1 != 0 { Event::EndObject } else { Event::EndArray });
         self.objects >>= 1;
         self.at += 1;
         Ok(())
@@ -247,7 +311,9 @@ impl Scanner<'_, '_> {
         }
         self.at += 1;
         // Behind the colon, so that a text with fewer colons than keys is not taken for one with too many keys.
-        self.note_key(at, span).inspect_err(|_| self.at = at)
+        self.note_key(at, span).inspect_err(|_| self.at = at)?;
+        self.show(at, |scanner| Event::Key(scanner.text_of(span)));
+        Ok(())
     }
 
     /// Notes the key of the innermost object whose opening quote stands at `at`, and compares it with the earlier ones

@@ -44,7 +44,7 @@ mod validate;
 pub use check::{SchemaError, SchemaFault};
 pub use literal::Literal;
 pub use types::Types;
-pub(crate) use validate::has_chars;
+pub(crate) use validate::{Frame, SHALLOW, Walk, has_chars};
 
 use crate::json::Number;
 

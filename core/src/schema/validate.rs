@@ -11,7 +11,7 @@ use crate::json::{Event, Events, Number, Text, Value};
 use crate::tool::Violation;
 
 /// How deep most schemas nest at most. They are checked on a smaller stack, which costs less to lay out.
-const SHALLOW: usize = 4;
+pub(crate) const SHALLOW: usize = 4;
 
 impl Schema<'_> {
     /// Checks arguments and tells `report` of each violation, in the order in which they stand in the text; a missing
@@ -28,11 +28,16 @@ impl Schema<'_> {
     pub fn validate_value(&self, value: Value<'_>, report: &mut dyn FnMut(Violation<'_>)) {
         let events = value.events();
         // A frame is needed for each schema on the way down, and not for what no schema looks into.
-        if usize::from(self.depth) <= SHALLOW {
+        if self.is_shallow() {
             shallow(self, events, report);
         } else {
             deep(self, events, report);
         }
+    }
+
+    /// Whether a stack of [`SHALLOW`] frames suffices.
+    pub(crate) fn is_shallow(&self) -> bool {
+        usize::from(self.depth) <= SHALLOW
     }
 
     /// Whether arguments fit.
@@ -56,7 +61,7 @@ fn deep(root: &Schema<'_>, events: Events<'_>, report: &mut dyn FnMut(Violation<
 
 /// A container that is open.
 #[derive(Clone, Copy)]
-struct Frame<'w> {
+pub(crate) struct Frame<'w> {
     schema: &'w Schema<'w>,
     /// Which of the declared properties came, as bits.
     seen: u128,
@@ -67,13 +72,14 @@ struct Frame<'w> {
 }
 
 impl<'w> Frame<'w> {
-    const fn new(schema: &'w Schema<'w>) -> Self {
+    pub(crate) const fn new(schema: &'w Schema<'w>) -> Self {
         // Counted from -1, so that the first item gets 0.
         Self { schema, seen: 0, at: Segment::Item(u32::MAX), next: 0 }
     }
 }
 
-struct Walk<'w, 'f> {
+/// A check on its way through the events of a value.
+pub(crate) struct Walk<'w, 'f> {
     /// The frames; those in use come first.
     stack: &'f mut [Frame<'w>],
     used: usize,
@@ -85,26 +91,37 @@ struct Walk<'w, 'f> {
 }
 
 impl<'w, 'f> Walk<'w, 'f> {
-    fn new(root: &'w Schema<'w>, stack: &'f mut [Frame<'w>], report: &'f mut dyn FnMut(Violation<'_>)) -> Self {
+    /// A check before the first event. `stack` has a frame for each schema on the way down.
+    pub(crate) fn new(
+        root: &'w Schema<'w>,
+        stack: &'f mut [Frame<'w>],
+        report: &'f mut dyn FnMut(Violation<'_>),
+    ) -> Self {
         Self { stack, used: 0, expected: Some(root), skipped: 0, report }
     }
 
     fn all(mut self, events: Events<'w>) {
         for (_, event) in events {
-            if self.skipped > 0 {
-                match event {
-                    Event::StartArray | Event::StartObject => self.skipped = self.skipped.saturating_add(1),
-                    Event::EndArray | Event::EndObject => self.skipped = self.skipped.saturating_sub(1),
-                    _ => {}
-                }
-                continue;
-            }
+            self.step(&event);
+        }
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub(crate) fn step(&mut self, event: &Event<'w>) {
+        if self.skipped > 0 {
             match event {
-                Event::Key(name) => self.key(name),
-                Event::EndArray => self.end_array(),
-                Event::EndObject => self.end_object(),
-                value => self.value(&value),
+                Event::StartArray | Event::StartObject => self.skipped = self.skipped.saturating_add(1),
+                Event::EndArray | Event::EndObject => self.skipped = self.skipped.saturating_sub(1),
+                _ => {}
             }
+            return;
+        }
+        match event {
+            Event::Key(name) => self.key(*name),
+            Event::EndArray => self.end_array(),
+            Event::EndObject => self.end_object(),
+            value => self.value(value),
         }
     }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use callgate_core::args::Args;
 use callgate_core::digest::Digest;
+use callgate_core::schema::Schema;
 use callgate_core::tool::{Tool as Described, ToolSpec, Violation};
 
 pub use body::{Held, Host, ToolCall, run};
@@ -141,6 +142,10 @@ impl Described for Tool {
 
     fn validate(&self, args: Args<'_>, report: &mut dyn FnMut(Violation<'_>)) {
         self.checker.validate(args, report);
+    }
+
+    fn schema(&self) -> Option<&Schema<'_>> {
+        self.checker.schema()
     }
 
     fn validate_output(&self, output: &Reply, report: &mut dyn FnMut(Violation<'_>)) {

@@ -146,6 +146,14 @@ impl Checker {
         }
     }
 
+    /// The schema, where the core can check it by itself.
+    pub(super) const fn schema(&self) -> Option<&Schema<'static>> {
+        match self {
+            Self::Const(schema) => Some(schema),
+            Self::Anything | Self::Json(_) => None,
+        }
+    }
+
     /// Checks a result.
     pub(super) fn validate_output(&self, output: &Reply, report: &mut dyn FnMut(Violation<'_>)) {
         match self {
