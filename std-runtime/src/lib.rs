@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 pub mod audit;
+pub mod batch;
 pub mod budget;
 pub mod cache;
 pub mod cancellation;

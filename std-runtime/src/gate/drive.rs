@@ -64,6 +64,12 @@ impl Gate {
         outcome
     }
 
+    /// Ends a call that nobody waits for any more before anything was done for it.
+    pub(super) fn never_started<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>) -> Outcome<'a> {
+        let call = self.receive(caller, request, self.0.common.now());
+        self.finish(call.lost(false), None)
+    }
+
     fn receive<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>, received: Now) -> Received<'a> {
         let mut envelope = Envelope::new(*caller, request, &self.0.common.settings);
         if self.0.common.accept_reserved_argument
@@ -216,7 +222,7 @@ impl Gate {
         let owned = || OwnedHost::new(common.clock.clone(), term.started).with_nested(Arc::new(self.clone()));
         let mut host =
             Host::new(&*common.clock, term.started).with_nested(self).with_owned(&owned).with_cancelled(&cancelled);
-        if follower.is_some() {
+        if follower.is_some_and(|follower| follower.follow.is_some()) {
             host = host.with_updates(&follow);
         }
         let result = contain(|| tool::run(permit, host));
@@ -298,31 +304,46 @@ impl Places {
     }
 }
 
-/// Whoever follows a call.
+/// Takes what a tool tells on its way.
+type Follow<'f> = dyn FnMut(Update) -> ControlFlow<()> + Send + 'f;
+
+/// Whoever waits for a call, follows it, and may go away.
 pub(super) struct Follower<'f> {
-    follow: Mutex<Box<dyn FnMut(Update) -> ControlFlow<()> + Send + 'f>>,
+    follow: Option<Mutex<Box<Follow<'f>>>>,
     gone: AtomicBool,
 }
 
 impl<'f> Follower<'f> {
     pub(super) fn new(follow: impl FnMut(Update) -> ControlFlow<()> + Send + 'f) -> Self {
-        Self { follow: Mutex::new(Box::new(follow)), gone: AtomicBool::new(false) }
+        Self { follow: Some(Mutex::new(Box::new(follow))), gone: AtomicBool::new(false) }
     }
 
-    fn is_gone(&self) -> bool {
+    /// One who waits for outcomes only.
+    pub(super) const fn of_outcomes() -> Self {
+        Self { follow: None, gone: AtomicBool::new(false) }
+    }
+
+    pub(super) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::SeqCst)
+    }
+
+    /// Goes away.
+    pub(super) fn leave(&self) {
+        self.gone.store(true, Ordering::SeqCst);
     }
 
     /// A follower that panics counts as gone: its panic is its own, and not the tool's.
     fn take(&self, update: Update) -> Result<(), Gone> {
+        let Some(follow) = &self.follow else { return Ok(()) };
+        let mut follow = lock(follow);
+        // Looked at under the lock: a body may tell things from several threads, and one of them may have made it break.
         if self.is_gone() {
             return Err(Gone);
         }
-        let mut follow = lock(&self.follow);
         match contain(|| (follow)(update)) {
             Ok(ControlFlow::Continue(())) => Ok(()),
             Ok(ControlFlow::Break(())) | Err(_) => {
-                self.gone.store(true, Ordering::SeqCst);
+                self.leave();
                 Err(Gone)
             }
         }

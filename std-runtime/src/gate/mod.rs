@@ -1,6 +1,7 @@
 //! The blocking gate: drives core's stages, holds no logic of its own.
 
 mod background;
+mod batch;
 mod builder;
 mod drive;
 

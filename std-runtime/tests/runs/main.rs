@@ -1,0 +1,5 @@
+//! How the blocking gate runs bodies: many at once, in the background, followed, bounded, and to their end when it goes down.
+#![cfg(test)]
+
+mod batch;
+mod world;
