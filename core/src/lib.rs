@@ -9,6 +9,7 @@
 //! - [`json`]: the one strict reader of arguments; [`args`]: read arguments with their clamps; [`digest`]: what binds an
 //!   approval to exactly one call.
 //! - [`tool`], [`schema`], [`clamp`], [`fields`]: what a tool says of itself, and what is checked of its arguments.
+//! - [`typed`]: Rust types that say themselves what they are on the wire.
 //! - [`context`]: who asks, through which channel, in which mode.
 //! - [`policy`], [`limit`], [`confirm`], [`intercept`]: the decisions, as pure functions over values.
 //! - [`redact`], [`audit`]: what may be written down, and the record itself.
@@ -46,3 +47,4 @@ pub mod schema;
 pub mod step;
 pub mod time;
 pub mod tool;
+pub mod typed;

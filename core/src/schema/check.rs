@@ -5,6 +5,7 @@ use core::fmt;
 
 use super::{Additional, Choices, Literal, MAX_CHOICES, MAX_DEPTH, MAX_NODES, MAX_PROPERTIES, SAFE_INTEGER};
 use super::{Property, Schema, Types, Width, number};
+use crate::clamp::ClampFault;
 use crate::fields;
 use crate::json::Number;
 
@@ -59,6 +60,10 @@ pub enum SchemaFault<'s> {
         /// `Length` or `Items`.
         of: &'static str,
     },
+    /// The default is of a fitting type, and yet a value that the schema refuses or its clamp would change.
+    Default(Literal<'s>),
+    /// The clamp can't be used.
+    Clamp(ClampFault),
 }
 
 impl<'a> Schema<'a> {
@@ -154,7 +159,15 @@ const fn own_fault<'s>(schema: &'s Schema<'s>) -> Option<SchemaFault<'s>> {
     if exceeds(schema.min_items, schema.max_items) {
         return Some(SchemaFault::EmptyLength { of: "Items" });
     }
-    None
+    if let Some(clamp) = schema.clamp
+        && let Err(fault) = clamp.check()
+    {
+        return Some(SchemaFault::Clamp(fault));
+    }
+    match schema.default {
+        Some(default) if !schema.takes(default) => Some(SchemaFault::Default(default)),
+        _ => None,
+    }
 }
 
 const fn properties_fault<'s>(properties: &'s [Property<'s>]) -> Option<SchemaFault<'s>> {
@@ -183,6 +196,9 @@ const fn choices_fault<'s>(schema: &'s Schema<'s>) -> Option<SchemaFault<'s>> {
         Choices::Texts([]) | Choices::Values([]) => Some(SchemaFault::NoChoice),
         Choices::Texts(texts) if texts.len() > MAX_CHOICES => Some(SchemaFault::TooManyChoices),
         Choices::Values(values) if values.len() > MAX_CHOICES => Some(SchemaFault::TooManyChoices),
+        Choices::Texts(_) if !schema.tagged && !is_text(schema.types) => {
+            Some(SchemaFault::Idle { keyword: "a choice of texts", kind: "string" })
+        }
         Choices::Only(value) if unusable(value) => Some(SchemaFault::NotFinite),
         Choices::Only(value) if !schema.types.contains(value.types()) => Some(SchemaFault::NamedValue(value)),
         Choices::Free | Choices::Texts(_) | Choices::Only(_) => None,
@@ -205,6 +221,11 @@ const fn choices_fault<'s>(schema: &'s Schema<'s>) -> Option<SchemaFault<'s>> {
     }
 }
 
+/// Whether only texts fit, and perhaps null.
+const fn is_text(types: Types) -> bool {
+    types.contains(Types::STRING) && Types::STRING.or(Types::NULL).contains(types)
+}
+
 const fn unusable(value: Literal<'_>) -> bool {
     matches!(value, Literal::Number(value) if !number::is_finite(value))
 }
@@ -214,6 +235,16 @@ const fn idle_keyword<'s>(schema: &Schema<'s>) -> Option<SchemaFault<'s>> {
     let types = schema.types;
     let (keyword, kind) = if !types.contains(Types::INTEGER) && (schema.minimum.is_some() || schema.maximum.is_some()) {
         ("a bound", "number")
+    } else if let Some(clamp) = schema.clamp
+        && (clamp.min.is_some() || clamp.max.is_some())
+        && !types.contains(Types::INTEGER)
+    {
+        ("a clamp of numbers", "number")
+    } else if let Some(clamp) = schema.clamp
+        && clamp.max_length.is_some()
+        && !types.contains(Types::STRING)
+    {
+        ("a clamp of lengths", "string")
     } else if !types.contains(Types::STRING) && (schema.min_length.is_some() || schema.max_length.is_some()) {
         ("a length", "string")
     } else if !types.contains(Types::ARRAY)
@@ -277,7 +308,7 @@ const fn exceeds(least: Option<u32>, greatest: Option<u32>) -> bool {
     matches!((least, greatest), (Some(least), Some(greatest)) if least > greatest)
 }
 
-const fn same_text(a: &str, b: &str) -> bool {
+pub(super) const fn same_text(a: &str, b: &str) -> bool {
     let (mut a, mut b) = (a.as_bytes(), b.as_bytes());
     loop {
         match (a.split_first(), b.split_first()) {
@@ -384,6 +415,10 @@ impl fmt::Display for SchemaFault<'_> {
                 "has a bound beyond the integers that it admits; bring it within 2^53 - 1, or declare `integer64`",
             ),
             Self::EmptyLength { of } => write!(f, "has a min{of} above its max{of}; check whether they are swapped"),
+            Self::Default(value) => {
+                write!(f, "has the default {value}, which it refuses or clamps; name a default within the bounds")
+            }
+            Self::Clamp(fault) => write!(f, "can't be clamped: {fault}"),
         }
     }
 }
@@ -442,6 +477,7 @@ mod tests {
             (Schema::string().minimum(1), SchemaFault::Idle { keyword: "a bound", kind: "number" }),
             (Schema::integer().max_length(1), SchemaFault::Idle { keyword: "a length", kind: "string" }),
             (Schema::object(&[]).max_items(1), SchemaFault::Idle { keyword: "a rule for items", kind: "array" }),
+            (Schema::integer().texts(&["a"]), SchemaFault::Idle { keyword: "a choice of texts", kind: "string" }),
             (Schema::string().closed(), SchemaFault::Idle { keyword: "a rule for properties", kind: "object" }),
             (Schema::number().minimum_f64(f64::NEG_INFINITY), SchemaFault::NotFinite),
             (Schema::integer().below_f64(f64::INFINITY), SchemaFault::NotFinite),

@@ -53,6 +53,9 @@ impl<'o> Members<'o> {
 
 /// Writes one schema. Calls itself for its parts, as deep as the schema nests.
 fn write_schema(out: &mut dyn Write, schema: &Schema<'_>) -> fmt::Result {
+    if schema.tagged {
+        return write_tagged(out, schema);
+    }
     let mut members = Members::open(out)?;
     if schema.types != Types::ANY {
         write_types(members.name("type")?, schema.types)?;
@@ -80,6 +83,38 @@ fn write_schema(out: &mut dyn Write, schema: &Schema<'_>) -> fmt::Result {
         write_schema(members.name("items")?, items)?;
     }
     write_object(&mut members, schema)?;
+    if let Some(default) = schema.default {
+        members.member("default", default)?;
+    }
+    members.close()
+}
+
+/// Writes a tagged schema as the alternatives that it stands for: a name, an object of one member, null.
+fn write_tagged(out: &mut dyn Write, schema: &Schema<'_>) -> fmt::Result {
+    let mut members = Members::open(out)?;
+    if let Some(description) = schema.description {
+        write_text(members.name("description")?, description)?;
+    }
+    let out = members.name("anyOf")?;
+    out.write_char('[')?;
+    let mut first = true;
+    let mut alternative = |out: &mut dyn Write, schema: &Schema<'_>| {
+        if !core::mem::take(&mut first) {
+            out.write_char(',')?;
+        }
+        write_schema(out, schema)
+    };
+    if let Choices::Texts(texts) = schema.choices {
+        alternative(out, &Schema::choice(texts))?;
+    }
+    for property in schema.properties {
+        let only = [Property::required(property.name, property.schema)];
+        alternative(out, &Schema::object(&only))?;
+    }
+    if schema.types.contains(Types::NULL) {
+        alternative(out, &Schema::null())?;
+    }
+    out.write_char(']')?;
     if let Some(default) = schema.default {
         members.member("default", default)?;
     }

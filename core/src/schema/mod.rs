@@ -27,6 +27,10 @@
 //!
 //! Nothing is coerced or filled in (invariant S9): `"1"` is no number and a default is only advertised.
 //!
+//! A schema can also carry what is no matter of JSON Schema: the [clamps](Schema::clamped) of its fields and which of them
+//! are [secrets](Schema::secret). [`Schema::rules`] makes the tool's [`FieldRule`](crate::tool::FieldRule)s of them, which
+//! are what the gate goes by.
+//!
 //! # Limits
 //!
 //! [`Schema::check`] refuses what can't be checked within fixed memory: objects of more than [`MAX_PROPERTIES`] properties,
@@ -35,17 +39,22 @@
 
 mod check;
 mod export;
+mod fit;
 mod literal;
+mod mark;
 pub(crate) mod number;
 mod reason;
+mod tagged;
 mod types;
 mod validate;
 
 pub use check::{SchemaError, SchemaFault};
 pub use literal::Literal;
+pub use mark::Rules;
 pub use types::Types;
 pub(crate) use validate::{Frame, SHALLOW, Walk, has_chars};
 
+use crate::clamp::Clamp;
 use crate::json::Number;
 
 /// The most properties that one object may declare; which of them came is kept in one 128-bit word.
@@ -74,6 +83,10 @@ pub struct Schema<'a> {
     max_items: Option<u32>,
     properties: &'a [Property<'a>],
     additional: Additional<'a>,
+    /// Whether an object holds one of its properties, and no second one.
+    tagged: bool,
+    clamp: Option<&'a Clamp>,
+    secret: bool,
     description: Option<&'a str>,
     default: Option<Literal<'a>>,
     /// Nesting and size, counted while the schema is built. They can only be counted of finished parts, and so no schema
@@ -136,6 +149,12 @@ impl<'a> Property<'a> {
         Self { name, schema, required: true }
     }
 
+    /// A property that must be there if `required` says so.
+    #[must_use]
+    pub const fn new(name: &'a str, schema: Schema<'a>, required: bool) -> Self {
+        Self { name, schema, required }
+    }
+
     /// A property that may be left out.
     #[must_use]
     pub const fn optional(name: &'a str, schema: Schema<'a>) -> Self {
@@ -179,6 +198,9 @@ impl<'a> Schema<'a> {
             max_items: None,
             properties: &[],
             additional: Additional::Allowed,
+            tagged: false,
+            clamp: None,
+            secret: false,
             description: None,
             default: None,
             depth: 1,
@@ -284,6 +306,13 @@ impl<'a> Schema<'a> {
     #[must_use]
     pub const fn one_of(mut self, values: &'a [Literal<'a>]) -> Self {
         self.choices = Choices::Values(values);
+        self
+    }
+
+    /// Of texts only these.
+    #[must_use]
+    pub const fn texts(mut self, texts: &'a [&'a str]) -> Self {
+        self.choices = Choices::Texts(texts);
         self
     }
 

@@ -32,6 +32,8 @@ pub(super) enum Reason<'r> {
     FewItems(u32),
     ManyItems(u32),
     Missing(&'r str),
+    /// An object that has none of its properties or several, where one is asked for.
+    Tag(&'r Schema<'r>),
     Unknown {
         name: Text<'r>,
         object: &'r Schema<'r>,
@@ -66,6 +68,10 @@ impl fmt::Display for Reason<'_> {
                 f.write_str("Missing required field: ")?;
                 write_name(f, name.chars())
             }
+            Self::Tag(object) => {
+                f.write_str("Exactly one property is expected, of: ")?;
+                write_names(f, object)
+            }
             Self::Unknown { name, object } => write_unknown(f, *name, object),
             Self::Unusable => f.write_str("The tool's schema can't be checked; its `check` says why"),
         }
@@ -99,17 +105,22 @@ fn write_unknown(f: &mut fmt::Formatter<'_>, name: Text<'_>, object: &Schema<'_>
         return f.write_str(" (none is accepted)");
     }
     f.write_str(" (known: ")?;
-    for (nth, name) in declared().enumerate() {
+    write_names(f, object)?;
+    f.write_str(")")
+}
+
+/// Lists the declared properties.
+fn write_names(f: &mut fmt::Formatter<'_>, object: &Schema<'_>) -> fmt::Result {
+    for (nth, property) in object.properties.iter().enumerate() {
         if nth > 0 {
             f.write_str(", ")?;
         }
         if nth == LISTED {
-            f.write_str("...")?;
-            break;
+            return f.write_str("...");
         }
-        write_name(f, name.chars())?;
+        write_name(f, property.name.chars())?;
     }
-    f.write_str(")")
+    Ok(())
 }
 
 impl<'a> Choices<'a> {

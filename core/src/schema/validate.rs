@@ -210,6 +210,12 @@ impl<'w, 'f> Walk<'w, 'f> {
         let Some(frame) = self.top() else { return };
         let (schema, seen) = (frame.schema, frame.seen);
         self.used = self.used.saturating_sub(1);
+        if schema.tagged {
+            if seen.count_ones() != 1 {
+                self.tell(&Reason::Tag(schema));
+            }
+            return;
+        }
         for (position, property) in schema.properties.iter().enumerate() {
             if property.required && seen & bit(position) == 0 {
                 self.tell(&Reason::Missing(property.name));
@@ -336,8 +342,8 @@ fn is_chosen(schema: &Schema<'_>, event: &Event<'_>) -> bool {
     match (schema.choices, event) {
         (Choices::Free, _) => true,
         (Choices::Texts(texts), Event::String(text)) => texts.iter().any(|choice| text.eq_str(choice)),
-        // Null is there when it is one of the types, and so it is here.
-        (Choices::Texts(_), event) => matches!(event, Event::Null),
+        // Null is there when it is one of the types, and so it is here. The variants of a tagged one are looked at later.
+        (Choices::Texts(_), event) => schema.tagged || matches!(event, Event::Null),
         (Choices::Values(values), event) => values.iter().any(|value| value.matches(event)),
         (Choices::Only(value), event) => value.matches(event),
     }

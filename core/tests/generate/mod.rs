@@ -33,6 +33,9 @@ pub(crate) fn schemas() -> impl Strategy<Value = Schema<'static>> {
                 }),
                 1 => inner.clone().prop_map(|values| Schema::map(leak(values))),
                 1 => inner.clone().prop_map(Schema::nullable),
+                2 => (properties(inner.clone()), 0..3usize).prop_map(|(variants, names)| {
+                    Schema::tagged(["", "a", "C"].get(..names).unwrap_or_default(), Vec::leak(variants))
+                }),
                 // Keywords of several types at once.
                 1 => (properties(inner.clone()), inner).prop_map(|(properties, items)| {
                     Schema::any().minimum(-3).max_length(8).items(leak(items)).properties(Vec::leak(properties))
@@ -209,6 +212,9 @@ pub(crate) fn instance(schema: &Value, choices: &mut Choices, depth: usize) -> V
     }
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return choices.pick(values).cloned().unwrap_or_default();
+    }
+    if let Some(alternative) = schema.get("anyOf").and_then(Value::as_array).and_then(|all| choices.pick(all)) {
+        return instance(alternative, choices, depth);
     }
     let kinds = match schema.get("type") {
         Some(Value::Array(kinds)) => kinds.clone(),
