@@ -11,7 +11,7 @@ use callgate_core::call::Lookup;
 use callgate_core::context::CallContext;
 use foldhash::fast::RandomState;
 
-use crate::tool::{Tool, ToolBuilder, ToolError};
+use crate::tool::{Tool, ToolBuilder, ToolError, Toolkit};
 
 /// An immutable set of tools. Cheap to clone: clones share the tools.
 ///
@@ -156,6 +156,11 @@ impl RegistryBuilder {
     /// Adds tools.
     pub fn add_all<T: IntoTool>(self, tools: impl IntoIterator<Item = T>) -> Self {
         tools.into_iter().fold(self, Self::add)
+    }
+
+    /// Adds the tools of something that they share.
+    pub fn toolkit<T: Toolkit>(self, toolkit: &Arc<T>) -> Self {
+        self.add_all(toolkit.tools())
     }
 
     /// The registry.

@@ -241,3 +241,29 @@ pub const fn demand(schema: &Schema<'_>) {
         SchemaFault::LongName(_) => panic!("a name of more than 256 bytes; the reader would refuse it"),
     }
 }
+
+/// A constant as a bound of a schema.
+///
+/// # Panics
+/// Beyond `i64`. For constants alone.
+#[must_use]
+#[expect(clippy::panic, reason = "it is what stops the compiler, and nobody calls it at run time")]
+pub const fn bound(value: i128) -> i64 {
+    if value < i64::MIN as i128 || value > i64::MAX as i128 {
+        panic!("a bound is beyond i64; leave it out if it is the type's own");
+    }
+    value as i64
+}
+
+/// A constant as a length in a schema.
+///
+/// # Panics
+/// Beyond `u32`. For constants alone.
+#[must_use]
+#[expect(clippy::panic, reason = "it is what stops the compiler, and nobody calls it at run time")]
+pub const fn length(value: usize) -> u32 {
+    if value > u32::MAX as usize {
+        panic!("a length is beyond u32");
+    }
+    value as u32
+}

@@ -9,6 +9,7 @@ use callgate_core::context::{CallContext, Scopes};
 use callgate_core::request::Context;
 use callgate_core::time::{Clock, Instant};
 use callgate_core::tool::{Tool as Described, ToolSpec};
+use callgate_core::typed::{self, Read};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -249,6 +250,16 @@ impl<'r> ToolCall<'r> {
     /// schema admits more than the type.
     pub fn arguments<T: Deserialize<'r>>(&self) -> Result<T, Failure> {
         self.args.parse().map_err(|error| Failure::ill_typed(&error))
+    }
+
+    /// The arguments as a `T` that says itself what it is on the wire; see [`typed`]. A `&str` in `T` does not take a text
+    /// with escapes; use `String` or `Cow`.
+    ///
+    /// # Errors
+    /// A public failure with code `VALIDATION_ERROR` that names the field which `T` does not take. It happens where the
+    /// tool's schema admits more than the type.
+    pub fn read<T: Read<'r>>(&self) -> Result<T, Failure> {
+        typed::parse(self.args).map_err(|error| Failure::ill_typed(&error))
     }
 
     /// Who asks.

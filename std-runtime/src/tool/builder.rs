@@ -11,6 +11,7 @@ use callgate_core::json::write::must_escape;
 use callgate_core::name::{check_scope, check_tool_name};
 use callgate_core::schema::Schema;
 use callgate_core::tool::{ConfirmBy, DEFAULT_TIMEOUT_MS};
+use callgate_core::typed::{Arguments, Output, Read};
 use serde::de::DeserializeOwned;
 
 use super::advertise::Advertised;
@@ -143,9 +144,21 @@ impl ToolBuilder {
         self
     }
 
-    /// The arguments' schema as a constant of the core. Checked faster, and closed unless it says otherwise.
+    /// The arguments' schema as a constant of the core. Checked faster, and closed unless it says otherwise. Its clamps and
+    /// secrets count as if they had been given one by one.
     pub fn const_schema(self, schema: Schema<'static>) -> Self {
         self.json_schema(schema)
+    }
+
+    /// The arguments' schema, clamps and secrets, as the type `A` says them; see [`typed`](callgate_core::typed).
+    pub fn arguments<A: Arguments>(self) -> Self {
+        self.const_schema(A::SCHEMA)
+    }
+
+    /// The result's schema, as the type `R` says it. A result that does not fit is contained as `OUTPUT_INVALID` (invariant
+    /// O1).
+    pub fn returns<R: Output>(self) -> Self {
+        self.output_schema(R::SCHEMA)
     }
 
     /// There has to be a schema of the arguments, and it has to put a bound on everything, as [`Profile::STRICT`] says. For
@@ -307,12 +320,43 @@ impl ToolBuilder {
         self.handler(move |call| body(call, call.arguments()?))
     }
 
+    /// A body whose arguments say themselves what they are: [`arguments`](Self::arguments) and a body in one.
+    ///
+    /// ```
+    /// use callgate_macros::Arguments;
+    /// use callgate_std::{output::Reply, tool::Tool};
+    ///
+    /// #[derive(Arguments)]
+    /// struct Page {
+    ///     /// How many to give back
+    ///     #[param(clamp(1..=100), default = 20)]
+    ///     size: u32,
+    /// }
+    ///
+    /// let tool = Tool::builder("notes.list")
+    ///     .description("Lists notes")
+    ///     .takes(|_call, page: Page| Ok(Reply::new(page.size)))
+    ///     .build()?;
+    /// assert!(tool.advertised_schema().contains("How many to give back"));
+    /// # Ok::<(), callgate_std::tool::ToolError>(())
+    /// ```
+    pub fn takes<A, F>(self, body: F) -> Self
+    where
+        A: Arguments + for<'r> Read<'r>,
+        F: Fn(&ToolCall<'_>, A) -> Result<Reply, Failure> + Send + Sync + 'static,
+    {
+        self.arguments::<A>().handler(move |call| body(call, call.read()?))
+    }
+
     /// The tool.
     ///
     /// # Errors
     /// Everything that is wrong with the definition.
-    pub fn build(self) -> Result<Tool, ToolError> {
+    pub fn build(mut self) -> Result<Tool, ToolError> {
         let mut problems = Vec::new();
+        if let Some(SchemaSource::Const(schema)) = &self.input {
+            field::add_marks(schema, &mut self.fields, &mut problems);
+        }
         if let Err(error) = check_tool_name(&self.name) {
             problems.push(Problem::Name(error));
         }

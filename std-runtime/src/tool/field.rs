@@ -3,11 +3,14 @@
 use std::cmp::Ordering;
 
 use callgate_core::clamp::{Bound, Clamp};
+use callgate_core::fields::MAX_RULES;
 use callgate_core::json::Number;
+use callgate_core::schema::Schema;
+use callgate_core::tool::FieldRule;
 use serde_json::Value;
 
 use super::definition::Field;
-use super::error::{FieldProblem, Problem};
+use super::error::{FieldProblem, Problem, SchemaProblem};
 use super::place::{Parts, Place, find, may_be, spread};
 
 /// Which sides of a clamp can act, because the schema lets such values through.
@@ -16,6 +19,22 @@ pub(super) struct Acting {
     pub(super) min: bool,
     pub(super) max: bool,
     pub(super) length: bool,
+}
+
+/// The most bytes that the paths of a constant's clamps and secrets may have together.
+const MAX_MARKED: usize = 16 << 10;
+
+/// Adds the clamps and secrets that a constant carries.
+pub(super) fn add_marks(schema: &Schema<'_>, fields: &mut Vec<Field>, problems: &mut Vec<Problem>) {
+    if schema.rule_bytes() > MAX_MARKED {
+        let text = format!("the paths of its clamps and secrets have more than {MAX_MARKED} bytes; mark fewer fields");
+        problems.push(Problem::Schema { part: "input", problem: SchemaProblem::Unusable(text) });
+        return;
+    }
+    // One more than there may be, so that the check of the rules finds that there are too many.
+    let rules = schema.rules::<{ MAX_RULES + 1 }, MAX_MARKED>();
+    let marked = rules.as_rules().into_iter().take(schema.rule_count());
+    fields.extend(marked.map(|FieldRule { path, clamp, secret }| Field { path: path.to_owned(), clamp, secret }));
 }
 
 /// Checks all rules against the schema of the arguments, and tells for each what of its clamp can act.

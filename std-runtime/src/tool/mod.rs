@@ -10,6 +10,7 @@ mod nested;
 mod owned;
 mod place;
 mod source;
+mod toolkit;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub use error::{DemandProblem, FieldProblem, Problem, SchemaProblem, TextProblem
 pub use nested::{NestedCalls, NestedOutcome};
 pub use owned::{AsyncNestedCalls, BlockingRun, OwnedCall, OwnedHost, Run, WaitingRun, start};
 pub use source::SchemaSource;
+pub use toolkit::Toolkit;
 
 use self::advertise::Advertised;
 use self::body::Body;

@@ -12,6 +12,7 @@ use callgate_core::context::{CallContext, Scopes};
 use callgate_core::request::Context;
 use callgate_core::time::Instant;
 use callgate_core::tool::ToolSpec;
+use callgate_core::typed::{self, Read};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -220,6 +221,14 @@ impl OwnedCall {
     /// A public failure with code `VALIDATION_ERROR` that names the field which `T` does not take.
     pub fn arguments<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Failure> {
         self.args().parse().map_err(|error| Failure::ill_typed(&error))
+    }
+
+    /// The arguments as a `T` that says itself what it is on the wire; see [`ToolCall::read`].
+    ///
+    /// # Errors
+    /// A public failure with code `VALIDATION_ERROR` that names the field which `T` does not take.
+    pub fn read<'a, T: Read<'a>>(&'a self) -> Result<T, Failure> {
+        typed::parse(self.args()).map_err(|error| Failure::ill_typed(&error))
     }
 
     /// Who asks.

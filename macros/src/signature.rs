@@ -1,0 +1,320 @@
+//! A function as a tool sees it: which parameters callers fill in, which the gate does, and what comes out.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{
+    FnArg, Generics, Ident, Pat, PatType, Receiver, ReceiverKind, ReturnType, Safety, Signature, Type, TypeReference,
+    TypeSlice, parse_quote,
+};
+
+use crate::kind::{Kind, has_reference, last_name, peel, with_lifetime, wrapper};
+use crate::record::{Field, Record};
+use crate::text::{Faults, plain};
+
+/// The lifetime of what a call lends.
+const CALL: &str = "'callgate_call";
+
+/// What is given to one parameter of the function.
+enum Given {
+    /// The field of the arguments at this position, and how it is handed over.
+    Field(usize, Handing),
+    /// The call itself.
+    Call {
+        /// Whether the function keeps it.
+        owned: bool,
+    },
+    /// Who asks.
+    Caller,
+    /// What tells that the caller is gone.
+    Cancellation {
+        /// Whether the function keeps it.
+        owned: bool,
+    },
+}
+
+/// How a field becomes what the function takes.
+#[derive(Clone, Copy)]
+enum Handing {
+    Moved,
+    Borrowed,
+    BorrowedOption,
+}
+
+/// What a function gives back.
+enum Result {
+    Nothing,
+    Reply,
+    /// A value of a type that has an output schema.
+    Value(Box<Type>),
+}
+
+/// The parts of a function that a tool is made of.
+pub(crate) struct Shape {
+    pub(crate) record: Record,
+    given: Vec<Given>,
+    result: Result,
+    /// Where the error type stands, of a function that can fail.
+    fallible: Option<Span>,
+    pub(crate) is_async: bool,
+    pub(crate) has_receiver: bool,
+}
+
+impl Shape {
+    /// Takes a signature apart.
+    pub(crate) fn of(signature: &Signature) -> syn::Result<Self> {
+        let mut faults = Faults::default();
+        check_header(signature, &mut faults);
+        let mut fields = Vec::new();
+        let mut given = Vec::new();
+        let mut has_receiver = false;
+        for input in &signature.inputs {
+            let parameter = match input {
+                FnArg::Receiver(receiver) => {
+                    has_receiver = true;
+                    faults.take(check_receiver(receiver));
+                    continue;
+                }
+                FnArg::Typed(parameter) => parameter,
+            };
+            match injected(parameter, signature.asyncness.is_some()) {
+                Ok(Some(by_gate)) => given.push(by_gate),
+                Ok(None) => match field(parameter) {
+                    Ok((field, handing)) => {
+                        given.push(Given::Field(fields.len(), handing));
+                        fields.push(field);
+                    }
+                    Err(error) => faults.add(error),
+                },
+                Err(error) => faults.add(error),
+            }
+        }
+        let (result, fallible) = match result(&signature.output) {
+            Ok(result) => result,
+            Err(error) => {
+                faults.add(error);
+                (Result::Nothing, None)
+            }
+        };
+        let mut generics = Generics::default();
+        generics.params.push(parse_quote!('callgate_call));
+        let record = Record { ident: format_ident!("CallgateArguments"), generics, fields, doc: None, hidden: true };
+        record.check_names(&mut faults);
+        faults.check()?;
+        Ok(Self { record, given, result, fallible, is_async: signature.asyncness.is_some(), has_receiver })
+    }
+
+    /// The names that the fields of the arguments get in the body.
+    fn rooms(&self) -> Vec<Ident> {
+        (0..self.record.idents().count()).map(|nth| format_ident!("argument_{nth}")).collect()
+    }
+
+    /// Takes the arguments of a call apart. `call` is the call, by reference.
+    pub(crate) fn reading(&self, call: &TokenStream) -> TokenStream {
+        let ident = &self.record.ident;
+        let fields = self.record.idents();
+        let rooms = self.rooms();
+        quote!(let #ident { #(#fields: #rooms,)* .. } = #call.read::<#ident<'_>>()?;)
+    }
+
+    /// What the function is called with.
+    pub(crate) fn passed(&self, call: &TokenStream) -> Vec<TokenStream> {
+        let rooms = self.rooms();
+        let given = |given: &Given| match given {
+            Given::Call { owned: true } => quote!(::core::clone::Clone::clone(&#call)),
+            Given::Call { owned: false } if self.is_async => quote!(&#call),
+            Given::Call { owned: false } => quote!(#call),
+            Given::Caller if self.is_async => quote!(&#call.caller()),
+            Given::Caller => quote!(#call.caller()),
+            Given::Cancellation { owned: true } => quote!(::core::clone::Clone::clone(#call.cancellation())),
+            Given::Cancellation { owned: false } => quote!(#call.cancellation()),
+            Given::Field(nth, handing) => {
+                let room = rooms.get(*nth);
+                match handing {
+                    Handing::Moved => quote!(#room),
+                    Handing::Borrowed => quote!(&#room),
+                    Handing::BorrowedOption => quote!(#room.as_deref()),
+                }
+            }
+        };
+        self.given.iter().map(given).collect()
+    }
+
+    /// Makes a reply of what the function gives back.
+    pub(crate) fn reply(&self, called: &TokenStream) -> TokenStream {
+        let value = match self.fallible {
+            Some(span) => quote_spanned!(span=> #called?),
+            None => called.clone(),
+        };
+        // Written out, because within an `async` block nothing else says what `?` turns errors into.
+        let ok = quote!(::core::result::Result::<::callgate_std::output::Reply, ::callgate_std::failure::Failure>::Ok);
+        match &self.result {
+            Result::Nothing => quote!({
+                #value;
+                #ok(::callgate_std::output::Reply::empty())
+            }),
+            Result::Reply => quote!(#ok(#value)),
+            Result::Value(ty) => {
+                let of = quote_spanned!(ty.span()=> ::callgate_std::output::Reply::of(&output)?);
+                quote!({
+                    let output = #value;
+                    #ok(#of)
+                })
+            }
+        }
+    }
+
+    /// What is called on the builder for the output schema.
+    pub(crate) fn returns(&self) -> Option<TokenStream> {
+        let Result::Value(ty) = &self.result else { return None };
+        let lasting = with_lifetime(ty, "'static");
+        Some(quote_spanned!(ty.span()=> .returns::<#lasting>()))
+    }
+}
+
+fn check_header(signature: &Signature, faults: &mut Faults) {
+    if let Some(parameter) = signature.generics.params.iter().find(|it| !matches!(it, syn::GenericParam::Lifetime(_))) {
+        let text = "a tool has one schema, so it can't be generic; write the types out";
+        faults.add(syn::Error::new_spanned(parameter, text));
+    }
+    if let Safety::Unsafe(keyword) = &signature.safety {
+        faults.add(syn::Error::new(keyword.span, "a tool is called by whoever may, so it can't be unsafe to call"));
+    }
+    if let Some(abi) = &signature.abi {
+        faults.add(syn::Error::new_spanned(abi, "a tool is a function of Rust; remove the ABI"));
+    }
+    if let Some(variadic) = &signature.variadic {
+        faults.add(syn::Error::new_spanned(variadic, "a tool has named parameters; remove `...`"));
+    }
+}
+
+fn check_receiver(receiver: &Receiver) -> syn::Result<()> {
+    match &receiver.kind {
+        ReceiverKind::Reference(_, _, None) => Ok(()),
+        ReceiverKind::Reference(_, _, Some(mutability)) => {
+            let text = "many calls run at once, so a tool takes `&self`; keep what changes behind a Mutex or an atomic";
+            Err(syn::Error::new(mutability.span, text))
+        }
+        _ => {
+            let text = "the tools of an `impl` share one value, so each takes `&self`";
+            Err(syn::Error::new_spanned(receiver, text))
+        }
+    }
+}
+
+/// What the gate gives, told by the type's name.
+fn injected(parameter: &PatType, is_async: bool) -> syn::Result<Option<Given>> {
+    let ty = &*parameter.ty;
+    let wrong = |text: &str| Err(syn::Error::new_spanned(ty, text));
+    let borrowed = matches!(ty, Type::Reference(TypeReference { mutability: None, .. }));
+    let given = match (last_name(ty).as_deref(), is_async) {
+        (Some("ToolCall"), false) if borrowed => Given::Call { owned: false },
+        (Some("CallContext"), _) if borrowed => Given::Caller,
+        (Some("ToolCall" | "CallContext"), false) | (Some("CallContext"), true) => {
+            return wrong("the gate lends this; take it by reference: `&...`");
+        }
+        (Some("ToolCall"), true) => return wrong("a function that waits takes `&OwnedCall`"),
+        (Some("OwnedCall"), true) => Given::Call { owned: !borrowed },
+        (Some("OwnedCall"), false) => return wrong("a function that does not wait takes `&ToolCall<'_>`"),
+        (Some("Cancellation"), true) => Given::Cancellation { owned: !borrowed },
+        (Some("Cancellation"), false) => {
+            return wrong(
+                "a function that does not wait takes `&ToolCall<'_>`, and asks its `is_cancelled` now and then",
+            );
+        }
+        _ => return Ok(None),
+    };
+    if let Some(attribute) = parameter.attrs.first() {
+        let text = "the gate gives this parameter, and no caller sees it; remove what is said of it";
+        return Err(syn::Error::new_spanned(attribute, text));
+    }
+    Ok(Some(given))
+}
+
+/// A parameter that callers fill in.
+fn field(parameter: &PatType) -> syn::Result<(Field, Handing)> {
+    let Pat::Ident(pattern) = &*parameter.pat else {
+        let text = "a parameter's name is its name on the wire; write a plain name here";
+        return Err(syn::Error::new_spanned(&parameter.pat, text));
+    };
+    let ty = &*parameter.ty;
+    let (held, handing) = held(ty)?;
+    let name = plain(&pattern.ident);
+    if let Some(attribute) =
+        parameter.attrs.iter().find(|it| !(it.path().is_ident("doc") || it.path().is_ident("param")))
+    {
+        return Err(syn::Error::new_spanned(
+            attribute,
+            "a parameter has a doc comment and `#[param(...)]`, nothing else",
+        ));
+    }
+    if let Some(unused) = name.strip_prefix('_') {
+        let text = format!(
+            "`{name}` would be the name on the wire; write `{unused}`, or rename it with `#[param(rename = \"{unused}\")]`"
+        );
+        if !parameter.attrs.iter().any(|attribute| attribute.path().is_ident("param")) {
+            return Err(syn::Error::new_spanned(&pattern.ident, text));
+        }
+    }
+    Ok((Field::new(&pattern.ident, &held, &parameter.attrs, None)?, handing))
+}
+
+/// The type that holds the parameter until the function is called, and how it is handed over.
+fn held(ty: &Type) -> syn::Result<(Type, Handing)> {
+    if let Type::ImplTrait(_) = ty {
+        return Err(syn::Error::new_spanned(
+            ty,
+            "a parameter has one schema, so its type can't be `impl`; write it out",
+        ));
+    }
+    if let Type::Reference(TypeReference { elem, mutability, .. }) = ty {
+        if let Some(mutability) = mutability {
+            return Err(syn::Error::new(mutability.span, "arguments can't be changed; take the value itself"));
+        }
+        if let Type::Slice(TypeSlice { elem, .. }) = &**elem
+            && !has_reference(elem)
+        {
+            let item = with_lifetime(elem, CALL);
+            return Ok((parse_quote!(::std::vec::Vec<#item>), Handing::Borrowed));
+        }
+        if peel(ty).kind == Kind::Text && last_name(elem).as_deref() == Some("str") {
+            return Ok((parse_quote!(::std::borrow::Cow<'callgate_call, str>), Handing::Borrowed));
+        }
+        let text = "of references only `&str` and `&[T]` can be parameters; take the value itself";
+        return Err(syn::Error::new_spanned(ty, text));
+    }
+    if let Some((name, Type::Reference(inner))) = wrapper(ty)
+        && name == "Option"
+        && last_name(&inner.elem).as_deref() == Some("str")
+        && inner.mutability.is_none()
+    {
+        return Ok((
+            parse_quote!(::core::option::Option<::std::borrow::Cow<'callgate_call, str>>),
+            Handing::BorrowedOption,
+        ));
+    }
+    if has_reference(ty) {
+        let text = "a reference within another type can't hold a text with escapes; write `String` for `&str`, and values for other references";
+        return Err(syn::Error::new_spanned(ty, text));
+    }
+    Ok((with_lifetime(ty, CALL), Handing::Moved))
+}
+
+fn result(output: &ReturnType) -> syn::Result<(Result, Option<Span>)> {
+    let ReturnType::Type(_, ty) = output else { return Ok((Result::Nothing, None)) };
+    let (ty, fallible) = match wrapper(ty) {
+        Some((name, value)) if name == "Result" => (value, Some(ty.span())),
+        _ => (&**ty, None),
+    };
+    let result = match ty {
+        Type::ImplTrait(_) => {
+            let text = "a result has one schema, so its type can't be `impl`; write it out, or return a `Reply`";
+            return Err(syn::Error::new_spanned(ty, text));
+        }
+        Type::Tuple(tuple) if tuple.elems.is_empty() => Result::Nothing,
+        Type::Never(_) => return Err(syn::Error::new_spanned(ty, "a tool gives back something, or ends")),
+        ty if last_name(ty).as_deref() == Some("Reply") => Result::Reply,
+        ty => Result::Value(Box::new(ty.clone())),
+    };
+    Ok((result, fallible))
+}
