@@ -41,18 +41,22 @@ impl Cancellation {
     #[must_use]
     pub fn child(&self) -> Self {
         let child = Self::new();
-        let mut children = lock(&self.0.children);
+        child.cancel_with(self);
+        child
+    }
+
+    /// Has this one cancelled with `other` too.
+    pub fn cancel_with(&self, other: &Self) {
+        let mut children = lock(&other.0.children);
         // Looked at under the lock that `cancel` takes, so that no child is missed.
-        if self.is_cancelled() {
+        if other.is_cancelled() {
             drop(children);
-            child.cancel();
-            return child;
+            return self.cancel();
         }
         if children.len() == children.capacity() {
             children.retain(|child| child.strong_count() > 0);
         }
-        children.push(Arc::downgrade(&child.0));
-        child
+        children.push(Arc::downgrade(&self.0));
     }
 
     /// Cancels this one and its children. Does nothing the second time.

@@ -64,6 +64,15 @@ pub struct Term {
     pub deadline: Instant,
 }
 
+impl Term {
+    /// The time of a run of the tool of `spec` that starts at `started`.
+    #[must_use]
+    pub const fn new(started: Instant, spec: &ToolSpec<'_>) -> Self {
+        let limit = spec.deadline_ms().saturating_mul(1_000_000);
+        Self { started, deadline: started.saturating_add_nanos(limit) }
+    }
+}
+
 /// What all gates are built from. The methods of the builders are made by [`common_options!`](crate::common_options).
 #[doc(hidden)]
 #[must_use]
@@ -231,8 +240,7 @@ impl Common {
     /// When a run of the tool of `spec` starts, and when it is to be done.
     pub fn term(&self, spec: &ToolSpec<'_>) -> Term {
         let limit = spec.deadline_ms().saturating_mul(1_000_000);
-        let started = self.clock.monotonic_within(limit / TIMEOUT_TO_SLACK);
-        Term { started, deadline: started.saturating_add_nanos(limit) }
+        Term::new(self.clock.monotonic_within(limit / TIMEOUT_TO_SLACK), spec)
     }
 
     /// What became of a run. What a body says of why it stopped counts where the gate sees the same. Also gives when the run was

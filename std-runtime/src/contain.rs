@@ -2,8 +2,11 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::{Arc, Once};
+use std::task::{Context, Poll};
 
 thread_local! {
     static CONTAINED: Cell<u32> = const { Cell::new(0) };
@@ -28,6 +31,54 @@ pub fn contain<R>(body: impl FnOnce() -> R) -> Result<R, Arc<str>> {
         }
         text
     })
+}
+
+/// A future whose panics come back as their texts. It is dropped as soon as it is over, and its destructor is contained too.
+#[must_use = "futures do nothing unless they are polled"]
+pub struct Contained<F: Future + Unpin>(Option<F>);
+
+/// Contains `future`: see [`Contained`].
+pub const fn contained<F: Future + Unpin>(future: F) -> Contained<F> {
+    Contained(Some(future))
+}
+
+impl<F: Future + Unpin> Future for Contained<F> {
+    type Output = Result<F::Output, Arc<str>>;
+
+    /// After the end it stays pending.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(future) = &mut self.0 else { return Poll::Pending };
+        let result = match contain(|| Pin::new(future).poll(cx)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(text) => Err(text),
+        };
+        self.end();
+        Poll::Ready(result)
+    }
+}
+
+impl<F: Future + Unpin> Contained<F> {
+    fn end(&mut self) {
+        let future = self.0.take();
+        if contain(|| drop(future)).is_err() {
+            tracing::error!("a contained future panicked when it was dropped");
+        }
+    }
+}
+
+impl<F: Future + Unpin> Drop for Contained<F> {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            self.end();
+        }
+    }
+}
+
+impl<F: Future + Unpin> std::fmt::Debug for Contained<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Contained")
+    }
 }
 
 fn panic_text(payload: &(dyn Any + Send)) -> Arc<str> {

@@ -159,13 +159,24 @@ impl OwnedEnvelope {
         settings: Arc<GateSettings>,
         accept_reserved: bool,
     ) -> Self {
+        Self::captured(CapturedContext::from(caller), request, settings, accept_reserved)
+    }
+
+    /// The same by a caller that was copied already.
+    #[must_use]
+    pub fn captured(
+        caller: CapturedContext,
+        request: Request<'_>,
+        settings: Arc<GateSettings>,
+        accept_reserved: bool,
+    ) -> Self {
         let reserved = if accept_reserved { reserved::take(request) } else { None };
         let (arguments, taken) = match reserved {
             Some(Reserved { token, arguments }) => (arguments, token),
             None => (request.arguments.into(), None),
         };
         Self {
-            caller: CapturedContext::from(caller),
+            caller,
             tool: request.tool.into(),
             keys: Keys::for_text(&arguments, MAX_BYTES),
             arguments,

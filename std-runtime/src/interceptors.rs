@@ -1,6 +1,7 @@
 //! Interceptors: the last word before a tool runs. See [`callgate_core::intercept`] for what one may say.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub use callgate_core::intercept::{Interception, Interceptor};
@@ -81,26 +82,34 @@ impl<O, X: From<String> + AsRef<str>> Interceptors<O, X> {
             let started = self.clock.monotonic_within(slack);
             let judged = contain(|| interceptor.judge(subject));
             let took = self.clock.monotonic_within(slack).nanos_since(started);
-            match judged {
-                Err(text) => {
-                    return Interception::Failed(X::from(format!("interceptor {name} panicked: {text}")));
-                }
-                Ok(Interception::Failed(text)) => {
-                    return Interception::Failed(X::from(format!("interceptor {name} failed: {}", text.as_ref())));
-                }
-                Ok(veto @ Interception::Veto(_)) => return veto,
-                Ok(Interception::Continue | Interception::Answer(_)) if took > self.limit_ns => {
-                    let (took, limit) = (took / 1_000_000, self.limit_ns / 1_000_000);
-                    return Interception::Failed(X::from(format!(
-                        "interceptor {name} took {took} ms, more than the {limit} ms that it has"
-                    )));
-                }
-                Ok(answer @ Interception::Answer(_)) => return answer,
-                Ok(Interception::Continue) => {}
+            if let ControlFlow::Break(verdict) = weigh(name, judged, took, self.limit_ns) {
+                return verdict;
             }
         }
         Interception::Continue
     }
+}
+
+/// What one interceptor's word means for the round: it goes on, or ends with a verdict. `judged` holds the text of a panic.
+pub fn weigh<O, X: From<String> + AsRef<str>>(
+    name: &str,
+    judged: Result<Interception<O, X>, Arc<str>>,
+    took_ns: u64,
+    limit_ns: u64,
+) -> ControlFlow<Interception<O, X>> {
+    ControlFlow::Break(match judged {
+        Err(text) => Interception::Failed(X::from(format!("interceptor {name} panicked: {text}"))),
+        Ok(Interception::Failed(text)) => {
+            Interception::Failed(X::from(format!("interceptor {name} failed: {}", text.as_ref())))
+        }
+        Ok(veto @ Interception::Veto(_)) => veto,
+        Ok(Interception::Continue | Interception::Answer(_)) if took_ns > limit_ns => {
+            let limit = limit_ns / 1_000_000;
+            Interception::Failed(X::from(format!("interceptor {name} took more than the {limit} ms that it has")))
+        }
+        Ok(answer @ Interception::Answer(_)) => answer,
+        Ok(Interception::Continue) => return ControlFlow::Continue(()),
+    })
 }
 
 impl<O, X> Default for Interceptors<O, X> {

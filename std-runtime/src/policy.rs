@@ -28,6 +28,20 @@ pub trait Policy: Send + Sync {
     }
 }
 
+impl<P: Policy + ?Sized> Policy for Arc<P> {
+    fn decide(&self, subject: &Subject<'_>) -> Decision<Arc<str>> {
+        (**self).decide(subject)
+    }
+
+    fn gate(&self) -> Option<PolicyGate<'_>> {
+        (**self).gate()
+    }
+
+    fn has_rules(&self) -> bool {
+        (**self).has_rules()
+    }
+}
+
 type Rules = dyn RuleProvider<Text = Arc<str>> + Send + Sync;
 
 struct Owned {
@@ -138,7 +152,7 @@ impl RuleProvider for Contained<'_> {
 }
 
 /// Denies because the policy itself failed.
-pub(crate) const fn fault() -> Decision<Arc<str>> {
+pub const fn fault() -> Decision<Arc<str>> {
     Decision::Deny(Denial { reason: Reason::Fault(RuleFault::Panicked), unknown_channel: false })
 }
 

@@ -38,3 +38,10 @@ impl<A: Audit + ?Sized> Audit for &A {
         (**self).record(record)
     }
 }
+
+#[cfg(feature = "alloc")]
+impl<A: Audit + ?Sized> Audit for alloc::sync::Arc<A> {
+    fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+        (**self).record(record)
+    }
+}

@@ -80,12 +80,12 @@ fn e3_a_late_answer_is_no_answer() {
         (
             101,
             Interception::Continue,
-            Interception::Failed("interceptor slow took 101 ms, more than the 100 ms that it has".into()),
+            Interception::Failed("interceptor slow took more than the 100 ms that it has".into()),
         ),
         (
             101,
             Interception::Answer(7),
-            Interception::Failed("interceptor slow took 101 ms, more than the 100 ms that it has".into()),
+            Interception::Failed("interceptor slow took more than the 100 ms that it has".into()),
         ),
         (101, Interception::Veto("no".into()), Interception::Veto("no".into())),
     ] {

@@ -1,0 +1,95 @@
+//! Runs that go on in the background.
+
+use std::sync::Arc;
+
+use callgate_core::call::{Announced, Call, TaskId};
+use callgate_core::code::{Code, Effect};
+use callgate_core::context::CallContext;
+use callgate_core::request::Request;
+use callgate_std::contain::contain;
+use callgate_std::context::random_request_id;
+use callgate_std::future::BoxFuture;
+use callgate_std::task::{Collected, Completion};
+use callgate_std::tool::{AsyncNestedCalls, NestedOutcome, Tool};
+use callgate_std::update::PENDING_UPDATES;
+use futures_lite::future::or;
+
+use super::drive::execute;
+use super::parked::{Carried, Over, Parked, Started};
+use super::{Gate, Outcome};
+
+/// Answers a call at once and lets its tool go on.
+pub(super) async fn accept(call: Parked<Call<Carried, Arc<Tool>, Announced>>) -> Outcome {
+    let gate = call.passage().gate.clone();
+    let common = &gate.0.common;
+    let Ok(task) = common.task_id() else { return call.end(Call::cancel).finish(None).await };
+    let (at, clock) = (common.term(call.stage().spec()).started, common.clock.clone());
+    let passage = call.passage().for_background();
+    let mut run = None;
+    let over: Over = call.end(|call| match call.begin().accept(task) {
+        Ok((ended, executing)) => {
+            run = Some(executing);
+            ended
+        }
+        Err(ended) => ended,
+    });
+    // Held from here on: should this future be dropped, the run ends as well, and says so.
+    let run = run.map(|run| Parked::new(Started { run, at, clock }, passage));
+    let outcome = over.finish(None).await;
+    if let Some(run) = run {
+        gate.0.runtime.spawn(Box::pin(go_on(task, run)));
+    }
+    outcome
+}
+
+async fn go_on(task: TaskId, mut run: Parked<Started>) {
+    let gate = run.passage().gate.clone();
+    let common = &gate.0.common;
+    let (sender, receiver) = async_channel::bounded(PENDING_UPDATES);
+    run.passage_mut().updates = Some(sender);
+    let listed = Listed { gate: gate.clone(), task };
+    common.tasks.insert(task, run.passage().cancellation.clone());
+    let mut collected = Collected::default();
+    let (over, _) = or(execute(run), async {
+        while let Ok(update) = receiver.recv().await {
+            collected.push(update);
+        }
+        std::future::pending().await
+    })
+    .await;
+    while let Ok(update) = receiver.try_recv() {
+        collected.push(update);
+    }
+    drop(listed);
+    let completion = Completion::new(task, over.finish(None).await, collected);
+    if let Some(told) = &common.on_completion
+        && contain(|| told(completion)).is_err()
+    {
+        tracing::error!(task = %task, "whoever is told of completions panicked; the run is not concerned");
+    }
+}
+
+/// A run that is listed until it is over, or dropped.
+struct Listed {
+    gate: Gate,
+    task: TaskId,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.gate.0.common.tasks.remove(self.task);
+    }
+}
+
+/// Calls that a running tool makes go through the same gate, under a request id of their own.
+impl AsyncNestedCalls for Gate {
+    fn call(&self, caller: CallContext<'_>, tool: &str, arguments: &[u8]) -> BoxFuture<'static, NestedOutcome> {
+        let Ok(request_id) = random_request_id(&*self.0.common.entropy) else {
+            let ended = NestedOutcome::ended(Some(Code::StoreUnavailable), Effect::None, None);
+            return Box::pin(std::future::ready(ended));
+        };
+        let caller = CallContext { request_id: &request_id, ..caller };
+        let call = Self::call(self, &caller, Request { tool, arguments, token: None });
+        Box::pin(async move { NestedOutcome::of(call.await) })
+    }
+}

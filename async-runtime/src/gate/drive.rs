@@ -1,0 +1,473 @@
+//! The driver: core's stages in a row.
+#![expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
+
+use std::future::{Future, pending};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_core::audit::AuditFault;
+use callgate_core::call::{
+    Admitted, Announced, Asking, Authorized, Call, Cleared, Confirm, Confirmed, End, Finished, IssueFault, Issued,
+    Live, Load, Loaded, Loading, Lookup, Ran, Redeeming, StoreFault, TurnAway, Validated,
+};
+use callgate_core::confirm::{By, Refusal};
+use callgate_core::context::CallContext;
+use callgate_core::intercept::Interception;
+use callgate_core::limit::Allowance;
+use callgate_core::policy::Decision;
+use callgate_core::request::Request;
+use callgate_core::time::Now;
+use callgate_std::captured::CapturedContext;
+use callgate_std::confirmations::PendingRequest;
+use callgate_std::contain::{contain, contained};
+use callgate_std::envelope::OwnedEnvelope;
+use callgate_std::failure::Failure;
+use callgate_std::future::BoxFuture;
+use callgate_std::interceptors::weigh;
+use callgate_std::output::Reply;
+use callgate_std::policy;
+use callgate_std::slots::Slots;
+use callgate_std::tool::{self, OwnedHost, Run, Tool};
+use futures_lite::future::or;
+
+use super::parked::{Carried, Fork, GiveUp, Over, Parked, Passage, Received, Started};
+use super::{CallOptions, Gate, Outcome};
+use crate::audit::Entry;
+use crate::seam::Seam;
+
+type At<S> = Parked<Call<Carried, Arc<Tool>, S>>;
+
+/// Puts a question about a call to whoever a seam leads to, in the way that the seam asks for, and gives the answer: `None` when it
+/// panicked, took too long or got lost. `$of` gives what the question is about, while the call is held.
+macro_rules! ask {
+    ($gate:ident, $call:ident, $seam:expr, |$asked:ident, $stage:ident| $of:expr => |$about:ident| $question:expr) => {
+        match $seam {
+            Seam::Immediate($asked) => {
+                let $stage = $call.stage();
+                contain(|| {
+                    let $about = $of?;
+                    Some($question)
+                })
+                .ok()
+                .flatten()
+            }
+            Seam::Waiting($asked) => {
+                let $stage = $call.stage();
+                let question = Box::pin(async {
+                    let $about = $of?;
+                    Some($question.await)
+                });
+                $crate::gate::drive::within(&$gate, question).await.flatten()
+            }
+            Seam::Blocking($asked) => {
+                let $asked = Arc::clone($asked);
+                let (back, answer) = $crate::gate::drive::offload_with(&$gate, $call, move |call| {
+                    let $stage = call.stage();
+                    contain(|| {
+                        let $about = $of?;
+                        Some($question)
+                    })
+                    .ok()
+                    .flatten()
+                })
+                .await;
+                $call = back;
+                answer.flatten()
+            }
+        }
+    };
+}
+pub(super) use ask;
+
+/// Waits for an answer, contained and not for longer than a stage may take.
+pub(super) async fn within<F: Future + Unpin>(gate: &Gate, question: F) -> Option<F::Output> {
+    let limit = gate.0.runtime.sleep(gate.0.stage_limit);
+    or(async { contained(question).await.ok() }, async {
+        limit.await;
+        None
+    })
+    .await
+}
+
+/// Takes a call to a thread where work may block, and back. The work is not done, and the call comes back, when the executor goes
+/// down before.
+pub(super) async fn offload_with<T: Send + 'static, R: Send + 'static>(
+    gate: &Gate,
+    value: T,
+    work: impl FnOnce(&mut T) -> R + Send + 'static,
+) -> (T, Option<R>) {
+    let (sender, receiver) = async_channel::bounded(1);
+    let mut job = Job { value: Some(value), sender };
+    gate.0.runtime.spawn_blocking(Box::new(move || {
+        let answer = job.value.as_mut().and_then(|value| contain(|| work(value)).ok());
+        job.hand_back(answer);
+    }));
+    match receiver.recv().await {
+        Ok(back) => back,
+        // A job hands its value back even when it is dropped.
+        Err(_) => pending().await,
+    }
+}
+
+/// A value on its way. When nobody waits for it any more, it is dropped, and so given up.
+struct Job<T, R> {
+    value: Option<T>,
+    sender: async_channel::Sender<(T, Option<R>)>,
+}
+
+impl<T, R> Job<T, R> {
+    fn hand_back(&mut self, answer: Option<R>) {
+        if let Some(value) = self.value.take() {
+            drop(self.sender.try_send((value, answer)));
+        }
+    }
+}
+
+impl<T, R> Drop for Job<T, R> {
+    fn drop(&mut self) {
+        self.hand_back(None);
+    }
+}
+
+impl Gate {
+    pub(super) fn receive(
+        &self,
+        caller: &CallContext<'_>,
+        request: Request<'_>,
+        options: CallOptions,
+    ) -> Parked<Received> {
+        let common = &self.0.common;
+        let received = common.now();
+        let caller = CapturedContext::from(caller);
+        let settings = Arc::clone(&common.settings);
+        let envelope = OwnedEnvelope::captured(caller.clone(), request, settings, common.accept_reserved_argument);
+        let mut passage = Passage::new(self.clone(), caller, request.tool, received);
+        passage.updates = options.updates;
+        if let Some(cancellation) = &options.cancellation {
+            passage.cancellation.cancel_with(cancellation);
+        }
+        Parked::new(Call::request(Box::new(envelope), received), passage)
+    }
+}
+
+/// Takes a call to its outcome.
+pub(super) async fn drive(call: Parked<Received>) -> Outcome {
+    let call = match approach(call).await {
+        Ok(call) => call,
+        Err(over) => return over.finish(None).await,
+    };
+    if call.stage().spec().background_ms.is_some() {
+        return super::background::accept(call).await;
+    }
+    let gate = call.passage().gate.clone();
+    let common = &gate.0.common;
+    let kept_as = common.cache_key(&call.stage().subject());
+    let ends_the_call = common.ends_with_its_run(call.stage().spec());
+    let (over, at) = execute(start(call)).await;
+    if let End::Done(reply) = over.ended.end() {
+        common.keep(kept_as, reply);
+    }
+    over.finish(ends_the_call.then_some(at)).await
+}
+
+/// Everything before the tool.
+async fn approach(mut call: Parked<Received>) -> Result<At<Announced>, Over> {
+    let gate = call.passage().gate.clone();
+    let common = &gate.0.common;
+    let slots = Arc::clone(common.slots_for(&call.stage().caller()));
+    if let Err(why) = take(&mut call, &slots).await {
+        return Err(turn_away(call, why));
+    }
+    let found = common.find(call.stage());
+    if let Lookup::Found(tool) = &found
+        && let Some(slots) = tool.slots()
+        && let Err(why) = take(&mut call, slots).await
+    {
+        return Err(turn_away(call, why));
+    }
+    let call = match resolve(call, found)? {
+        Loads::Fresh(call) => call,
+        Loads::Stored(loading) => gate.load(loading).await?,
+    };
+    let call = call.step(Call::validate)?;
+    let call = gate.authorize(call).await?;
+    let call = gate.charge(call).await?;
+    let call = call.step(Call::unless_planning)?;
+    // Before a token is asked for or used up.
+    let call = unless_cancelled(call)?;
+    let call = match confirm(call)? {
+        Confirms::NotNeeded(call) => call,
+        Confirms::Ask(asking) => return Err(gate.issue(asking).await),
+        Confirms::Redeem(redeeming) => gate.claim(redeeming).await?,
+    };
+    let call = gate.intercept(call).await?;
+    let call = unless_cancelled(call)?;
+    let call = gate.announce(call).await?;
+    common.executing(&call.stage().subject());
+    Ok(call)
+}
+
+/// Why a call was not let in.
+#[derive(Clone, Copy)]
+enum NotLetIn {
+    Turned(TurnAway),
+    Cancelled,
+}
+
+/// Takes a place for a call, waiting in line if that is allowed.
+async fn take(call: &mut Parked<Received>, slots: &Arc<Slots>) -> Result<(), NotLetIn> {
+    let slot = match slots.try_take() {
+        Err(TurnAway::Overloaded) => {
+            let gate = call.passage().gate.clone();
+            let limit = gate.0.runtime.sleep(gate.0.common.max_wait);
+            let cancellation = call.passage().cancellation.clone();
+            let turn = async { slots.take().await.map_err(NotLetIn::Turned) };
+            let vain = async {
+                limit.await;
+                Err(NotLetIn::Turned(TurnAway::Overloaded))
+            };
+            let gone = async {
+                cancellation.cancelled().await;
+                // A gate that goes down cancels everything, and whoever waits in line is told so.
+                Err(if slots.is_closed() { NotLetIn::Turned(TurnAway::Shutdown) } else { NotLetIn::Cancelled })
+            };
+            or(turn, or(gone, vain)).await?
+        }
+        taken => taken.map_err(NotLetIn::Turned)?,
+    };
+    call.passage_mut().places.push(Arc::new(slot));
+    Ok(())
+}
+
+fn turn_away(call: Parked<Received>, why: NotLetIn) -> Over {
+    call.end(|call| match why {
+        NotLetIn::Turned(why) => call.turn_away(why),
+        NotLetIn::Cancelled => call.give_up(),
+    })
+}
+
+fn unless_cancelled<S: Send>(call: At<S>) -> Result<At<S>, Over> {
+    let cancelled = call.passage().cancellation.is_cancelled();
+    call.step(|call| if cancelled { Err(call.cancel()) } else { Ok(call) })
+}
+
+/// [`Load`], parked.
+enum Loads {
+    Fresh(At<callgate_core::call::Resolved>),
+    Stored(Parked<Loading<Carried, Arc<Tool>>>),
+}
+
+fn resolve(call: Parked<Received>, found: Lookup<Arc<Tool>>) -> Result<Loads, Over> {
+    let load = call.step(|call| call.resolve(found).map(Fork))?;
+    Ok(match load.fork() {
+        (Load::Fresh(call), passage) => Loads::Fresh(Parked::new(call, passage)),
+        (Load::Stored(loading), passage) => Loads::Stored(Parked::new(loading, passage)),
+    })
+}
+
+/// [`Confirm`], parked.
+enum Confirms {
+    NotNeeded(At<Confirmed>),
+    Ask(Parked<Asking<Carried, Arc<Tool>>>),
+    Redeem(Parked<Redeeming<Carried, Arc<Tool>>>),
+}
+
+fn confirm(call: At<Live>) -> Result<Confirms, Over> {
+    let confirm = call.step(|call| call.confirm().map(Fork))?;
+    Ok(match confirm.fork() {
+        (Confirm::NotNeeded(call), passage) => Confirms::NotNeeded(Parked::new(call, passage)),
+        (Confirm::Ask(asking), passage) => Confirms::Ask(Parked::new(asking, passage)),
+        (Confirm::Redeem(redeeming), passage) => Confirms::Redeem(Parked::new(redeeming, passage)),
+    })
+}
+
+impl Gate {
+    async fn load(
+        &self,
+        mut call: Parked<Loading<Carried, Arc<Tool>>>,
+    ) -> Result<At<callgate_core::call::Resolved>, Over> {
+        let found: Result<Option<Loaded<Arc<[u8]>>>, StoreFault> = match call.stage().ticket() {
+            Some(_) => {
+                let store = &self.0.confirmations;
+                ask!(self, call, store, |store, loading| loading.ticket() => |ticket| store.load(ticket))
+                    .unwrap_or(Err(StoreFault))
+            }
+            None => Ok(None),
+        };
+        call.step(|loading| loading.loaded(found))
+    }
+
+    async fn authorize(&self, mut call: At<Validated>) -> Result<At<Authorized>, Over> {
+        let decision: Option<Decision<Arc<str>>> =
+            ask!(self, call, &self.0.policy, |policy, call| Some(call.subject()) => |subject| policy.decide(&subject));
+        call.step(|call| call.authorize(decision.unwrap_or_else(policy::fault)))
+    }
+
+    async fn charge(&self, mut call: At<Authorized>) -> Result<At<Admitted>, Over> {
+        let allowance = match self.0.limiter.as_ref().filter(|_| call.stage().charge().is_some()) {
+            Some(limiter) => {
+                ask!(self, call, limiter, |limiter, call| call.charge() => |charge| limiter.charge(&charge))
+                    .unwrap_or(Err(StoreFault))
+            }
+            None => Ok(Allowance::Unlimited),
+        };
+        call.step(|call| call.admit(allowance))
+    }
+
+    async fn issue(&self, mut call: Parked<Asking<Carried, Arc<Tool>>>) -> Over {
+        let (store, ttl_ms) = (&self.0.confirmations, self.0.common.confirmation_ttl_ms);
+        let issued: Option<Result<Issued, IssueFault>> = ask!(self, call, store, |store, asking| Some(PendingRequest::of(asking)) => |pending| {
+            store.issue(&pending, ttl_ms)
+        });
+        call.end(|asking| asking.asked(issued.unwrap_or(Err(IssueFault::Store))))
+    }
+
+    async fn claim(&self, mut call: Parked<Redeeming<Carried, Arc<Tool>>>) -> Result<At<Confirmed>, Over> {
+        let store = &self.0.confirmations;
+        let claimed: Option<Result<Result<By, Refusal>, StoreFault>> = ask!(self, call, store, |store, redeeming| Some((redeeming.ticket(), redeeming.binding())) => |claim| {
+            store.claim(claim.0, &claim.1)
+        });
+        call.step(|redeeming| redeeming.redeemed(claimed.unwrap_or(Err(StoreFault))))
+    }
+
+    async fn intercept(&self, mut call: At<Confirmed>) -> Result<At<Cleared>, Over> {
+        let mut verdict: Interception<Reply, Arc<str>> = Interception::Continue;
+        let limit_ns = u64::try_from(self.0.interceptors.limit.as_nanos()).unwrap_or(u64::MAX);
+        for link in &self.0.interceptors.chain {
+            let started = self.0.common.clock.monotonic();
+            let judged: Result<Interception<Reply, Arc<str>>, Arc<str>> = match &link.seam {
+                Seam::Immediate(interceptor) => contain(|| interceptor.judge(&call.stage().subject())),
+                Seam::Waiting(interceptor) => {
+                    let subject = call.stage().subject();
+                    let late = self.0.runtime.sleep(self.0.interceptors.limit.saturating_add(Duration::from_nanos(1)));
+                    or(contained(interceptor.judge(&subject)), async {
+                        late.await;
+                        // Too late whatever it would have said: weighing tells.
+                        Ok(Interception::Continue)
+                    })
+                    .await
+                }
+                Seam::Blocking(interceptor) => {
+                    let interceptor = Arc::clone(interceptor);
+                    let judge = move |call: &mut At<Confirmed>| contain(|| interceptor.judge(&call.stage().subject()));
+                    let (back, judged) = offload_with(self, call, judge).await;
+                    call = back;
+                    judged.unwrap_or_else(|| Err(Arc::from("it was never run")))
+                }
+            };
+            let took = self.0.common.clock.monotonic().nanos_since(started);
+            if let ControlFlow::Break(word) = weigh(&link.name, judged, took, limit_ns) {
+                verdict = word;
+                break;
+            }
+        }
+        if let Some(cache) = &self.0.common.cache {
+            verdict = contain(|| cache.after(&call.stage().subject(), verdict)).unwrap_or_else(Interception::Failed);
+        }
+        call.step(|call| call.intercept(verdict))
+    }
+
+    async fn announce(&self, mut call: At<Cleared>) -> Result<At<Announced>, Over> {
+        let recorded = match &self.0.audit {
+            None => Ok(()),
+            Some(Seam::Immediate(sink)) => match call.stage_mut().intent() {
+                Some(intent) => contain(|| sink.record(&intent)).unwrap_or(Err(AuditFault)),
+                None => Ok(()),
+            },
+            Some(Seam::Waiting(sink)) => match call.stage_mut().intent().map(|intent| Entry::of(&intent)) {
+                Some(Ok(entry)) => within(self, sink.record(entry)).await.unwrap_or(Err(AuditFault)),
+                Some(Err(fault)) => Err(fault),
+                None => Ok(()),
+            },
+            Some(Seam::Blocking(_)) if !call.stage().spec().mutating => Ok(()),
+            Some(Seam::Blocking(sink)) => {
+                let sink = Arc::clone(sink);
+                let record = move |call: &mut At<Cleared>| match call.stage_mut().intent() {
+                    Some(intent) => contain(|| sink.record(&intent)).unwrap_or(Err(AuditFault)),
+                    None => Ok(()),
+                };
+                let (back, recorded) = offload_with(self, call, record).await;
+                call = back;
+                recorded.unwrap_or(Err(AuditFault))
+            }
+        };
+        call.step(|call| call.announce(recorded))
+    }
+}
+
+/// Starts the tool's time.
+pub(super) fn start(call: At<Announced>) -> Parked<Started> {
+    let common = &call.passage().gate.clone().0.common;
+    let (at, clock) = (common.term(call.stage().spec()).started, common.clock.clone());
+    call.map(|call| Started { run: call.begin(), at, clock })
+}
+
+/// How a run came to an end.
+enum Came {
+    ToItsEnd(Result<Result<Reply, Failure>, Arc<str>>),
+    Late,
+    Gone,
+}
+
+/// Runs the tool. Its future is stopped at its deadline and when its caller is gone; a body that blocks is told, and left behind.
+pub(super) async fn execute(mut call: Parked<Started>) -> (Over, Now) {
+    let passage = call.passage();
+    let (gate, cancellation) = (passage.gate.clone(), passage.cancellation.clone());
+    let common = &gate.0.common;
+    let mut host = OwnedHost::new(common.clock.clone(), call.stage().at)
+        .with_cancellation(cancellation.clone())
+        .with_nested(Arc::new(gate.clone()));
+    if let Some(updates) = &passage.updates {
+        host = host.with_updates(updates.clone());
+    }
+    let places = passage.places.clone();
+    let term = callgate_std::common::Term::new(call.stage().at, call.stage().run.call().spec());
+    let late = gate.0.runtime.sleep(Duration::from_nanos(term.deadline.nanos_since(common.clock.monotonic())));
+    let Some(permit) = call.stage_mut().run.permit() else {
+        // Started calls have their permit; without one nothing runs.
+        let now = common.now();
+        return (call.end(GiveUp::give_up), now);
+    };
+    let run: BoxFuture<'static, Result<Result<Reply, Failure>, Arc<str>>> = match tool::start(permit, host) {
+        Run::Waiting(run) => Box::pin(contained(run)),
+        Run::Blocking(run) => {
+            let (sender, receiver) = async_channel::bounded(1);
+            gate.0.runtime.spawn_blocking(Box::new(move || {
+                let result = contain(|| run.run());
+                // The places are taken until the body is through, whoever still waits for it.
+                drop(places);
+                drop(sender.try_send(result));
+            }));
+            Box::pin(async move {
+                let never = || Ok(Err(Failure::new("the executor went down before the tool started").without_effect()));
+                receiver.recv().await.unwrap_or_else(|_| never())
+            })
+        }
+    };
+    let gone = async {
+        cancellation.cancelled().await;
+        Came::Gone
+    };
+    let late = async {
+        late.await;
+        Came::Late
+    };
+    let came = or(async { Came::ToItsEnd(run.await) }, or(gone, late)).await;
+    let (finished, at) = match came {
+        Came::ToItsEnd(result) => common.ran(result, term, cancellation.is_cancelled()),
+        Came::Late => stopped(Ran::TimedOut, &gate, &term),
+        Came::Gone => stopped(Ran::Cancelled, &gate, &term),
+    };
+    cancellation.cancel();
+    (call.end(|started| started.run.finished(finished)), at)
+}
+
+fn stopped(
+    ran: Ran<Reply, Failure, Arc<str>>,
+    gate: &Gate,
+    term: &callgate_std::common::Term,
+) -> (Finished<Reply, Failure, Arc<str>>, Now) {
+    let now = gate.0.common.now();
+    (ran.after(now.monotonic.nanos_since(term.started)), now)
+}

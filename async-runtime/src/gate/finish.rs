@@ -1,0 +1,217 @@
+//! The last stage: a call that ended is settled, recorded and only then answered, whoever still waits for it.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use callgate_core::audit::{AuditFault, Record};
+use callgate_core::call::StoreFault;
+use callgate_core::limit::Allowance;
+use callgate_core::time::Now;
+use callgate_std::contain::contain;
+use callgate_std::tool::Tool;
+
+use super::drive::{ask, offload_with, within};
+use super::parked::{Carried, Over, Passage};
+use super::{Gate, Outcome};
+use crate::audit::Entry;
+use crate::seam::Seam;
+
+type Closed = callgate_core::call::Closed<Carried, Arc<Tool>>;
+
+impl Over {
+    /// Settles and records the call, and gives its outcome. `at` is when it ended, where that is known already.
+    ///
+    /// Where that may wait, it is done by a task of its own, so that it comes to its end even when this future is dropped.
+    pub(super) async fn finish(self, at: Option<Now>) -> Outcome {
+        let (sender, receiver) = async_channel::bounded(1);
+        let closing = match self.close(at, Some(sender)) {
+            Ok(outcome) => return outcome,
+            Err(closing) => closing,
+        };
+        let runtime = Arc::clone(&closing.passage.gate.0.runtime);
+        runtime.spawn(Box::pin(closing.run()));
+        match receiver.recv().await {
+            Ok(outcome) => outcome,
+            // A closing sends its outcome even when it is dropped.
+            Err(_) => pending().await,
+        }
+    }
+
+    /// The same when nobody waits any more.
+    pub(super) fn finish_alone(self) {
+        if let Err(closing) = self.close(None, None) {
+            let runtime = Arc::clone(&closing.passage.gate.0.runtime);
+            runtime.spawn(Box::pin(closing.run()));
+        }
+    }
+
+    /// Closes the call and, where nothing has to wait, finishes it.
+    #[expect(clippy::result_large_err, reason = "one of the two is moved on at once")]
+    fn close(self, at: Option<Now>, sender: Option<async_channel::Sender<Outcome>>) -> Result<Outcome, Closing> {
+        let Self { ended, passage } = self;
+        let gate = passage.gate.clone();
+        let mut closed = ended.close(at.unwrap_or_else(|| gate.0.common.now()));
+        if !gate.finishes_at_once() {
+            return Err(Closing { closed: Some(closed), passage, sender, recording: false });
+        }
+        gate.settle_now(&mut closed);
+        let recorded = gate.record_now(&closed.record());
+        gate.0.common.observers.ended(&closed.record());
+        drop(passage);
+        Ok(closed.audited(recorded))
+    }
+}
+
+impl Gate {
+    /// Whether nothing of the last stage waits.
+    fn finishes_at_once(&self) -> bool {
+        self.0.audit.as_ref().is_none_or(Seam::is_immediate)
+            && self.0.limiter.as_ref().is_none_or(Seam::is_immediate)
+            && self.0.confirmations.is_immediate()
+    }
+
+    /// Records without waiting for anything but the sink itself.
+    fn record_now(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+        match &self.0.audit {
+            Some(Seam::Immediate(sink) | Seam::Blocking(sink)) => {
+                contain(|| sink.record(record)).unwrap_or(Err(AuditFault))
+            }
+            Some(Seam::Waiting(sink)) => contain(|| sink.record_now(Entry::of(record)?)).unwrap_or(Err(AuditFault)),
+            None => Ok(()),
+        }
+    }
+
+    /// Settles where nothing waits.
+    fn settle_now(&self, closed: &mut Closed) {
+        let settlement = closed.settlement();
+        if settlement.is_empty() {
+            return;
+        }
+        let limiter = match &self.0.limiter {
+            Some(Seam::Immediate(limiter)) => Some(limiter),
+            _ => None,
+        };
+        if let (Some(refund), Some(limiter)) = (settlement.refund, limiter)
+            && contain(|| limiter.refund(&refund)).unwrap_or(Err(StoreFault)).is_err()
+        {
+            warn_refund();
+        }
+        if let (Some(ticket), Seam::Immediate(store)) = (settlement.withdraw, &self.0.confirmations)
+            && contain(|| store.withdraw(ticket)).unwrap_or(Err(StoreFault)).is_err()
+        {
+            warn_withdraw();
+        }
+        let attempts = match (settlement.attempt, limiter) {
+            (Some(key), Some(limiter)) => contain(|| limiter.attempt(&key)).unwrap_or(Err(StoreFault)),
+            _ => Ok(Allowance::Unlimited),
+        };
+        closed.settle(attempts);
+    }
+}
+
+/// A call that is being settled and recorded.
+pub(super) struct Closing {
+    closed: Option<Closed>,
+    passage: Passage,
+    sender: Option<async_channel::Sender<Outcome>>,
+    /// A sink has been given the record and has not answered.
+    recording: bool,
+}
+
+impl Closing {
+    #[expect(clippy::expect_used, reason = "it is there until `answer` or the destructor takes it")]
+    const fn stage(&self) -> &Closed {
+        self.closed.as_ref().expect("a closed call")
+    }
+
+    async fn run(self) {
+        let gate = self.passage.gate.clone();
+        let mut closing = self;
+        let settlement = closing.stage().settlement();
+        let (refund, attempt) = (settlement.refund.is_some(), settlement.attempt.is_some());
+        let withdraw = settlement.withdraw;
+        if let Some(limiter) = gate.0.limiter.as_ref().filter(|_| refund) {
+            let refunded = ask!(gate, closing, limiter, |limiter, closed| closed.settlement().refund => |refund| {
+                limiter.refund(&refund)
+            });
+            if refunded != Some(Ok(())) {
+                warn_refund();
+            }
+        }
+        if let Some(ticket) = withdraw {
+            let store = &gate.0.confirmations;
+            let withdrawn =
+                ask!(gate, closing, store, |store, _closed| Some(ticket) => |ticket| store.withdraw(ticket));
+            if withdrawn != Some(Ok(())) {
+                warn_withdraw();
+            }
+        }
+        let attempts = match gate.0.limiter.as_ref().filter(|_| attempt) {
+            None => Ok(Allowance::Unlimited),
+            Some(limiter) => {
+                let charged = ask!(gate, closing, limiter, |limiter, closed| closed.settlement().attempt => |key| {
+                    limiter.attempt(&key)
+                });
+                charged.unwrap_or(Err(StoreFault))
+            }
+        };
+        if let Some(closed) = &mut closing.closed
+            && !closed.settlement().is_empty()
+        {
+            closed.settle(attempts);
+        }
+        let recorded = match &gate.0.audit {
+            Some(Seam::Waiting(sink)) => {
+                let entry = Entry::of(&closing.stage().record());
+                closing.recording = true;
+                let recorded = match entry {
+                    Ok(entry) => within(&gate, sink.record(entry)).await.unwrap_or(Err(AuditFault)),
+                    Err(fault) => Err(fault),
+                };
+                closing.recording = false;
+                recorded
+            }
+            Some(Seam::Blocking(sink)) => {
+                let sink = Arc::clone(sink);
+                let record = move |closing: &mut Self| contain(|| sink.record(&closing.stage().record()));
+                let (back, recorded) = offload_with(&gate, closing, record).await;
+                closing = back;
+                recorded.and_then(Result::ok).unwrap_or(Err(AuditFault))
+            }
+            Some(Seam::Immediate(_)) | None => gate.record_now(&closing.stage().record()),
+        };
+        closing.answer(recorded);
+    }
+
+    fn answer(&mut self, recorded: Result<(), AuditFault>) {
+        let Some(closed) = self.closed.take() else { return };
+        self.passage.gate.0.common.observers.ended(&closed.record());
+        // The places are free before anybody learns that the call is over.
+        self.passage.places.clear();
+        let outcome = closed.audited(recorded);
+        if let Some(sender) = self.sender.take() {
+            drop(sender.try_send(outcome));
+        }
+    }
+}
+
+/// An executor that goes down drops what it was given. The record is then handed over without waiting; one that a sink was given
+/// and did not answer for is not written twice.
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let Some(closed) = &self.closed else { return };
+        let recorded = if self.recording { Err(AuditFault) } else { self.passage.gate.record_now(&closed.record()) };
+        if recorded.is_err() {
+            tracing::error!("the record of a call that ended while its executor went down may be lost");
+        }
+        self.answer(recorded);
+    }
+}
+
+fn warn_refund() {
+    tracing::warn!("a refund was lost: the rate limiter did not answer");
+}
+
+fn warn_withdraw() {
+    tracing::warn!("a confirmation that was presented for another call could not be withdrawn");
+}

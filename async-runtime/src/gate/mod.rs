@@ -1,0 +1,238 @@
+//! The async gate: drives core's stages, holds no logic of its own.
+
+mod background;
+mod builder;
+mod drive;
+mod finish;
+mod parked;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_core::call::Lookup;
+use callgate_core::confirm::Verdict;
+use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
+use callgate_core::inspect::{Inspection, Wiring};
+use callgate_core::request::Request;
+use callgate_std::cancellation::Cancellation;
+use callgate_std::captured::CapturedContext;
+use callgate_std::common::Common;
+pub use callgate_std::common::{DEFAULT_IN_FLIGHT, DEFAULT_LINE, DEFAULT_MAX_WAIT, GateError};
+use callgate_std::confirmations::DecideFault;
+use callgate_std::contain::{contain, contained};
+pub use callgate_std::gate::{GRACE, Shutdown};
+use callgate_std::registry::ToolSource;
+use callgate_std::task::TaskId;
+use callgate_std::tool::Tool;
+use callgate_std::update::Update;
+use futures_lite::future::or;
+
+pub use builder::GateBuilder;
+
+use crate::audit::AuditSeam;
+use crate::confirmations::ConfirmationSeam;
+use crate::interceptors::Interceptors;
+use crate::limiter::LimiterSeam;
+use crate::policy::PolicySeam;
+use crate::runtime::Runtime;
+use crate::seam::Seam;
+
+/// A call's outcome. It owns what the call carried.
+pub type Outcome = callgate_std::task::TaskOutcome;
+
+/// How long one question to a policy, a limiter, a store or a sink that waits may take where a host says nothing else.
+pub const DEFAULT_STAGE_LIMIT: Duration = Duration::from_secs(10);
+
+/// The gate that every call passes. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Gate(Arc<Parts>);
+
+struct Parts {
+    common: Common,
+    runtime: Arc<dyn Runtime>,
+    policy: PolicySeam,
+    limiter: Option<LimiterSeam>,
+    confirmations: ConfirmationSeam,
+    interceptors: Interceptors,
+    audit: Option<AuditSeam>,
+    stage_limit: Duration,
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("wiring", &self.wiring()).finish_non_exhaustive()
+    }
+}
+
+/// What else a call can be given.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CallOptions {
+    /// Cancels the call: before its tool starts it ends without effect, and afterwards with an unknown one.
+    pub cancellation: Option<Cancellation>,
+    /// Takes what the tool tells on its way. The tool waits while it is full; a receiver that is gone makes the tool's next chunk
+    /// fail.
+    pub updates: Option<async_channel::Sender<Update>>,
+}
+
+impl CallOptions {
+    /// Nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same, cancelled by this.
+    #[must_use]
+    pub fn cancelled_by(mut self, cancellation: Cancellation) -> Self {
+        self.cancellation = Some(cancellation);
+        self
+    }
+
+    /// The same, telling updates here.
+    #[must_use]
+    pub fn with_updates(mut self, updates: async_channel::Sender<Update>) -> Self {
+        self.updates = Some(updates);
+        self
+    }
+}
+
+impl Gate {
+    /// A gate over these tools, on this executor.
+    pub fn builder(tools: impl ToolSource + 'static, runtime: impl Runtime) -> GateBuilder {
+        GateBuilder::new(tools, Arc::new(runtime))
+    }
+
+    /// Passes one call through the gate and gives its outcome. Never panics because of a tool or a plug-in.
+    ///
+    /// The call is received now, and what it carries is copied: the future borrows nothing. It starts when it is polled. Dropping
+    /// it cancels the call wherever it is (invariant X4): before its tool started it ends without effect, and afterwards with an
+    /// unknown one; either way it gets its one terminal record, even if it was never polled (invariant J1).
+    pub fn call(&self, caller: &CallContext<'_>, request: Request<'_>) -> impl Future<Output = Outcome> + Send + use<> {
+        self.call_with(caller, request, CallOptions::default())
+    }
+
+    /// The same with options.
+    pub fn call_with(
+        &self,
+        caller: &CallContext<'_>,
+        request: Request<'_>,
+        options: CallOptions,
+    ) -> impl Future<Output = Outcome> + Send + use<> {
+        drive::drive(self.receive(caller, request, options))
+    }
+
+    /// Explains the pipeline of `tool` for `caller`, running nothing. `None` when the caller knows no such tool, or the policy
+    /// is one of the host's own that cannot be looked into.
+    pub fn inspect<R>(
+        &self,
+        tool: &str,
+        caller: &CallContext<'_>,
+        look: impl FnOnce(&Inspection<'_, Tool>) -> R,
+    ) -> Option<R> {
+        let Lookup::Found(tool) = contain(|| self.0.common.tools.find(tool, caller)).ok()? else { return None };
+        let gate = self.0.policy.gate()?;
+        Some(look(&Inspection { tool: &*tool, caller: *caller, gate, wiring: self.wiring() }))
+    }
+
+    /// Takes an approver's decision on a pending call, by the ticket that its question named as `approval_id`.
+    ///
+    /// # Errors
+    /// Says why the decision does not count.
+    pub async fn decide(
+        &self,
+        ticket: Digest,
+        verdict: Verdict,
+        approver: &CallContext<'_>,
+    ) -> Result<(), DecideFault> {
+        let decided = match &self.0.confirmations {
+            Seam::Waiting(store) => {
+                let limit = self.0.runtime.sleep(self.0.stage_limit);
+                or(async { contained(store.decide(ticket, verdict, approver)).await.ok() }, async {
+                    limit.await;
+                    None
+                })
+                .await
+            }
+            Seam::Immediate(store) => contain(|| store.decide(ticket, verdict, approver)).ok(),
+            Seam::Blocking(store) => {
+                let (store, approver) = (Arc::clone(store), CapturedContext::from(approver));
+                self.offload(move || store.decide(ticket, verdict, &approver.borrow())).await
+            }
+        };
+        decided.unwrap_or(Err(DecideFault::Store))
+    }
+
+    /// What is wired.
+    #[must_use]
+    pub fn wiring(&self) -> Wiring {
+        Wiring {
+            rate_limiter: self.0.limiter.is_some(),
+            interceptors: !self.0.interceptors.is_empty() || self.0.common.cache.is_some(),
+            rule_provider: self.0.policy.has_rules(),
+            audit: self.0.audit.is_some(),
+        }
+    }
+
+    /// The source of the gate's tools.
+    #[must_use]
+    pub fn tools(&self) -> &dyn ToolSource {
+        &*self.0.common.tools
+    }
+
+    /// Cancels a run that goes on in the background: it ends with an unknown effect. Says whether it was running.
+    pub fn cancel_task(&self, task: TaskId) -> bool {
+        self.0.common.tasks.cancel(task)
+    }
+
+    /// The runs that go on in the background.
+    #[must_use]
+    pub fn running_tasks(&self) -> Vec<TaskId> {
+        self.0.common.tasks.running()
+    }
+
+    /// Goes down: lets nobody in any more (whoever comes is told `SHUTDOWN`), waits for at most `within` until the calls that are in
+    /// flight and the runs in the background have ended and are recorded, then cancels the rest and waits [`GRACE`] longer for
+    /// their records. A gate that went down stays down.
+    pub async fn shutdown(&self, within: Duration) -> Shutdown {
+        let Common { slots, nested, stop, .. } = &self.0.common;
+        slots.close();
+        let cancelled = if self.idle_within(within).await { 0 } else { slots.taken() };
+        // Calls that tools make have no place once the tools are gone.
+        nested.close();
+        stop.cancel();
+        let grace = if cancelled == 0 { Duration::ZERO } else { GRACE };
+        let running = if self.idle_within(grace).await { 0 } else { slots.taken() };
+        Shutdown { cancelled, running }
+    }
+
+    async fn idle_within(&self, within: Duration) -> bool {
+        let limit = self.0.runtime.sleep(within);
+        let idle = self.0.common.slots.idle();
+        or(
+            async {
+                idle.await;
+                true
+            },
+            async {
+                limit.await;
+                false
+            },
+        )
+        .await
+    }
+
+    /// Runs work where it may block. `None` when the work panicked or was never run.
+    async fn offload<R: Send + 'static>(&self, work: impl FnOnce() -> R + Send + 'static) -> Option<R> {
+        let (sender, receiver) = async_channel::bounded(1);
+        self.0.runtime.spawn_blocking(Box::new(move || {
+            if let Ok(result) = contain(work) {
+                drop(sender.try_send(result));
+            }
+        }));
+        receiver.recv().await.ok()
+    }
+}

@@ -1,0 +1,223 @@
+//! A call between two polls: whatever happens to it, it ends and is recorded once (invariants J1, X4).
+
+use std::sync::Arc;
+
+use callgate_core::call::{Asking, Call, Confirm, Executing, Load, Loading, Ran, Redeeming, Requested};
+use callgate_core::request::Request;
+use callgate_core::time::{Instant, Now};
+use callgate_std::cancellation::Cancellation;
+use callgate_std::captured::CapturedContext;
+use callgate_std::clock::SharedClock;
+use callgate_std::contain::contain;
+use callgate_std::envelope::OwnedEnvelope;
+use callgate_std::slots::Slot;
+use callgate_std::tool::Tool;
+use callgate_std::update::Update;
+
+use super::Gate;
+
+/// What a call carries.
+pub(super) type Carried = Box<OwnedEnvelope>;
+/// A call that ended.
+pub(super) type Ended = callgate_core::call::Ended<Carried, Arc<Tool>>;
+/// A call that was received.
+pub(super) type Received = Call<Carried, (), Requested>;
+
+/// What accompanies a call through its stages.
+pub(super) struct Passage {
+    pub(super) gate: Gate,
+    /// Given back when the last clone is dropped: a body that blocks keeps them beyond its call.
+    pub(super) places: Vec<Arc<Slot>>,
+    pub(super) updates: Option<async_channel::Sender<Update>>,
+    pub(super) cancellation: Cancellation,
+    caller: CapturedContext,
+    tool: Box<str>,
+    received: Now,
+}
+
+impl Passage {
+    pub(super) fn new(gate: Gate, caller: CapturedContext, tool: &str, received: Now) -> Self {
+        let cancellation = gate.0.common.stop.child();
+        Self { gate, places: Vec::new(), updates: None, cancellation, caller, tool: tool.into(), received }
+    }
+
+    /// What accompanies the part of a call that goes on in the background: the same places, and a cancellation of its own.
+    pub(super) fn for_background(&self) -> Self {
+        Self {
+            gate: self.gate.clone(),
+            places: self.places.clone(),
+            updates: None,
+            cancellation: self.gate.0.common.stop.child(),
+            caller: self.caller.clone(),
+            tool: self.tool.clone(),
+            received: self.received,
+        }
+    }
+
+    /// The end of a call whose value is gone, because something panicked that had it.
+    fn lost(&self) -> Ended {
+        let request = Request { tool: &self.tool, arguments: b"", token: None };
+        let settings = Arc::clone(&self.gate.0.common.settings);
+        let envelope = OwnedEnvelope::new(&self.caller.borrow(), request, settings, false);
+        Call::request(Box::new(envelope), self.received).lost(true)
+    }
+}
+
+/// A stage that can be given up: its future was dropped.
+pub(super) trait GiveUp: Send {
+    fn give_up(self) -> Ended;
+}
+
+impl GiveUp for Received {
+    fn give_up(self) -> Ended {
+        self.lost(false)
+    }
+}
+
+impl<S: Send> GiveUp for Call<Carried, Arc<Tool>, S> {
+    fn give_up(self) -> Ended {
+        self.cancel()
+    }
+}
+
+impl GiveUp for Loading<Carried, Arc<Tool>> {
+    fn give_up(self) -> Ended {
+        self.cancel()
+    }
+}
+
+impl GiveUp for Asking<Carried, Arc<Tool>> {
+    fn give_up(self) -> Ended {
+        self.cancel()
+    }
+}
+
+impl GiveUp for Redeeming<Carried, Arc<Tool>> {
+    fn give_up(self) -> Ended {
+        self.cancel()
+    }
+}
+
+/// A call whose tool was started.
+pub(super) struct Started {
+    pub(super) run: Executing<Carried, Arc<Tool>>,
+    pub(super) at: Instant,
+    pub(super) clock: SharedClock,
+}
+
+/// Whether the tool took effect is unknown.
+impl GiveUp for Started {
+    fn give_up(self) -> Ended {
+        let spent = self.clock.monotonic().nanos_since(self.at);
+        self.run.finished(Ran::Cancelled.after(spent))
+    }
+}
+
+/// A call at a stage. Dropped, it is given up, recorded and settled.
+pub(super) struct Parked<S: GiveUp> {
+    stage: Option<S>,
+    passage: Option<Passage>,
+}
+
+/// A stage that is one of several, on its way to being parked as the one that it is.
+pub(super) struct Fork<S>(pub(super) S);
+
+impl GiveUp for Fork<Load<Carried, Arc<Tool>>> {
+    fn give_up(self) -> Ended {
+        match self.0 {
+            Load::Fresh(call) => call.give_up(),
+            Load::Stored(loading) => loading.give_up(),
+        }
+    }
+}
+
+impl GiveUp for Fork<Confirm<Carried, Arc<Tool>>> {
+    fn give_up(self) -> Ended {
+        match self.0 {
+            Confirm::NotNeeded(call) => call.give_up(),
+            Confirm::Ask(asking) => asking.give_up(),
+            Confirm::Redeem(redeeming) => redeeming.give_up(),
+        }
+    }
+}
+
+impl<S> Parked<Fork<S>>
+where
+    Fork<S>: GiveUp,
+{
+    /// The stage by itself; both are to be parked again at once.
+    #[expect(clippy::expect_used, reason = "both are there until `step` or `end` take them, which use the call up")]
+    pub(super) fn fork(mut self) -> (S, Passage) {
+        let Fork(stage) = self.stage.take().expect("a stage");
+        (stage, self.passage.take().expect("a passage"))
+    }
+}
+
+/// A call that ended and is not recorded yet.
+pub(super) struct Over {
+    pub(super) ended: Ended,
+    pub(super) passage: Passage,
+}
+
+impl<S: GiveUp> Parked<S> {
+    pub(super) const fn new(stage: S, passage: Passage) -> Self {
+        Self { stage: Some(stage), passage: Some(passage) }
+    }
+
+    #[expect(clippy::expect_used, reason = "both are there until `step` or `end` take them, which use the call up")]
+    pub(super) const fn stage(&self) -> &S {
+        self.stage.as_ref().expect("a stage")
+    }
+
+    #[expect(clippy::expect_used, reason = "both are there until `step` or `end` take them, which use the call up")]
+    pub(super) const fn stage_mut(&mut self) -> &mut S {
+        self.stage.as_mut().expect("a stage")
+    }
+
+    #[expect(clippy::expect_used, reason = "both are there until `step` or `end` take them, which use the call up")]
+    pub(super) const fn passage(&self) -> &Passage {
+        self.passage.as_ref().expect("a passage")
+    }
+
+    #[expect(clippy::expect_used, reason = "both are there until `step` or `end` take them, which use the call up")]
+    pub(super) const fn passage_mut(&mut self) -> &mut Passage {
+        self.passage.as_mut().expect("a passage")
+    }
+
+    /// Takes the stage to the next one, or to its end. Should `transition` panic, the call counts as lost.
+    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
+    #[expect(clippy::expect_used, reason = "both are there until `step` or `end` take them, which use the call up")]
+    pub(super) fn step<N: GiveUp>(mut self, transition: impl FnOnce(S) -> Result<N, Ended>) -> Result<Parked<N>, Over> {
+        let next = transition(self.stage.take().expect("a stage"));
+        let passage = self.passage.take().expect("a passage");
+        match next {
+            Ok(stage) => Ok(Parked::new(stage, passage)),
+            Err(ended) => Err(Over { ended, passage }),
+        }
+    }
+
+    /// Takes the stage to another that it cannot fail to reach.
+    #[expect(clippy::expect_used, reason = "both are there until `step` or `end` take them, which use the call up")]
+    pub(super) fn map<N: GiveUp>(mut self, transition: impl FnOnce(S) -> N) -> Parked<N> {
+        let next = transition(self.stage.take().expect("a stage"));
+        Parked::new(next, self.passage.take().expect("a passage"))
+    }
+
+    /// Ends the call.
+    #[expect(clippy::expect_used, reason = "both are there until `step` or `end` take them, which use the call up")]
+    pub(super) fn end(mut self, end: impl FnOnce(S) -> Ended) -> Over {
+        let ended = end(self.stage.take().expect("a stage"));
+        Over { ended, passage: self.passage.take().expect("a passage") }
+    }
+}
+
+impl<S: GiveUp> Drop for Parked<S> {
+    fn drop(&mut self) {
+        let Some(passage) = self.passage.take() else { return };
+        passage.cancellation.cancel();
+        let stage = self.stage.take();
+        let given_up = stage.and_then(|stage| contain(|| stage.give_up()).ok());
+        let ended = given_up.unwrap_or_else(|| passage.lost());
+        Over { ended, passage }.finish_alone();
+    }
+}
