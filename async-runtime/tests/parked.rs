@@ -73,7 +73,7 @@ async fn x6_a_hundred_thousand_parked_calls_fit_and_each_costs_at_most_a_kibibyt
     println!("{CALLS} parked calls: {each} bytes each, task and body included");
     gate_open.notify_waiters();
     let outcomes = calls.join_all().await;
-    assert!(outcomes.iter().all(|outcome| outcome.success()));
+    assert!(outcomes.iter().all(callgate_async::gate::Outcome::success));
     assert_eq!(outcomes.len(), CALLS);
     assert_eq!(
         counts.0.load(Ordering::Relaxed),
