@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use callgate_core::digest::{Digest, DigestBuilder, DigestKey};
 use callgate_core::intercept::{Interception, Interceptor};
@@ -11,6 +11,7 @@ use callgate_core::policy::Subject;
 use callgate_core::time::Instant;
 
 use crate::clock::SharedClock;
+use crate::lock::{Mutex, lock};
 use crate::output::Reply;
 
 /// The most results that are kept where a host says nothing else.
@@ -81,7 +82,7 @@ impl ResultCache {
     #[must_use]
     pub fn get(&self, key: CacheKey) -> Option<Arc<Reply>> {
         let now = self.clock.monotonic();
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = lock(&self.kept);
         let (_, since, reply) = kept.replies.get(key.0.as_bytes())?;
         (now.nanos_since(*since) < self.ttl_ns).then(|| Arc::clone(reply))
     }
@@ -104,7 +105,7 @@ impl ResultCache {
             return;
         }
         let now = self.clock.monotonic();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         let Kept { replies, order, next } = &mut *kept;
         let key = *key.0.as_bytes();
         *next = next.wrapping_add(1);
@@ -121,13 +122,13 @@ impl ResultCache {
 
     /// Forgets everything: for a host that knows that something changed.
     pub fn clear(&self) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
+        *lock(&self.kept) = Kept::default();
     }
 
     /// How many results are kept, dead ones included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).replies.len()
+        lock(&self.kept).replies.len()
     }
 
     /// Whether nothing is kept.

@@ -1,12 +1,11 @@
 //! Telling a call that nobody waits for it any more.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use event_listener::Event;
 
-use crate::lock::lock;
+use crate::lock::{AtomicBool, Mutex, Ordering, lock};
 
 /// Says, once and for good, that a call is to stop. Clones are the same one.
 ///

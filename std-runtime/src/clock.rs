@@ -1,11 +1,11 @@
 //! Clocks: the system's, and one that tests step by hand.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use callgate_core::time::{Clock, Instant, Now, Timestamp};
 
-use crate::lock::lock;
+use crate::lock::{Mutex, lock};
 
 /// A clock that several parts of a gate share.
 pub type SharedClock = Arc<dyn Clock + Send + Sync>;

@@ -6,11 +6,11 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use callgate_core::call::Lookup;
 use callgate_core::context::CallContext;
 use foldhash::fast::RandomState;
 
+use crate::lock::ArcSwap;
 use crate::tool::{Tool, ToolBuilder, ToolError, Toolkit};
 
 /// An immutable set of tools. Cheap to clone: clones share the tools.

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use callgate_core::call::TurnAway;
 
-use crate::lock::lock;
+use crate::lock::{Mutex, lock};
 
 /// So many places, and a line of waiters of bounded length. First come, first served: a place that is given back goes to the
 /// first in line, and nobody overtakes.

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 pub use callgate_core::call::TaskId;
 
 use crate::cancellation::Cancellation;
 use crate::envelope::OwnedEnvelope;
-use crate::lock::lock;
+use crate::lock::{Mutex, lock};
 use crate::tool::Tool;
 use crate::update::Update;
 

@@ -1,11 +1,11 @@
 //! One record to several sinks.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use callgate_core::audit::{Audit, AuditFault, Record};
 
 use crate::contain::contain;
+use crate::lock::{AtomicU64, Ordering};
 
 use super::SharedAudit;
 

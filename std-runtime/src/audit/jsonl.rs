@@ -4,7 +4,6 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use callgate_core::audit::chain::{ChainError, Head};
@@ -17,7 +16,7 @@ use super::line;
 use super::spool::Spool;
 use super::tail::{self, Tail, TailError};
 use crate::clock::{SharedClock, SystemClock};
-use crate::lock::lock;
+use crate::lock::{Mutex, lock};
 use crate::private_file::{self, FileError, Open};
 
 /// What a record waits for.

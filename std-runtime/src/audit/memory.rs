@@ -1,13 +1,12 @@
 //! Records in memory, for tests.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use callgate_core::audit::chain::Head;
 use callgate_core::audit::{Audit, AuditFault, Record};
 
-use crate::lock::lock;
+use crate::lock::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 
 /// How many lines are kept where a test says nothing else.
 const MAX_LINES: usize = 100_000;

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use callgate_core::confirm::{Binding, By, MAX_SKEW_MS, Refusal, Verdict};
@@ -17,7 +15,7 @@ use super::table::{Capacity, Table};
 use super::{ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, StoreFault};
 use crate::clock::{SharedClock, SystemClock};
 use crate::entropy::{OsEntropy, SharedEntropy};
-use crate::lock::lock;
+use crate::lock::{AtomicBool, Mutex, Ordering, lock};
 use crate::private_file::{self, FileError, Open};
 
 /// How much a file keeps where a host says nothing else: 1,000 tickets, 8 MiB. Every step reads and writes all of it.

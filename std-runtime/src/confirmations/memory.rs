@@ -1,8 +1,6 @@
 //! Confirmations in memory: for programs that live as long as their callers wait.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 use callgate_core::confirm::{Binding, By, Refusal, Verdict};
 use callgate_core::context::CallContext;
@@ -13,7 +11,7 @@ use super::table::{Capacity, Table};
 use super::{ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, StoreFault};
 use crate::clock::{SharedClock, SystemClock};
 use crate::entropy::{OsEntropy, SharedEntropy};
-use crate::lock::lock;
+use crate::lock::{AtomicBool, Mutex, MutexGuard, Ordering, lock};
 
 /// A store in memory. Lost with the process, and with it every token: nothing can be redeemed after a restart.
 ///

@@ -1,6 +1,6 @@
 //! Runs that go on in the background, each on a thread of its own.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use callgate_core::call::{Executing, Ran};
@@ -11,7 +11,7 @@ use crate::contain::contain;
 use crate::envelope::OwnedEnvelope;
 use crate::failure::Failure;
 use crate::future::block_on_until;
-use crate::lock::lock;
+use crate::lock::{Mutex, lock};
 use crate::task::{Collected, Completion, TaskId};
 use crate::tool::{self, OwnedHost, Run, Tool};
 use crate::update::PENDING_UPDATES;

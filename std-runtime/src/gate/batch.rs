@@ -1,7 +1,6 @@
 //! Batches, on threads of their own.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
@@ -9,6 +8,7 @@ use super::drive::Follower;
 use super::{Gate, Outcome};
 use crate::batch::{BatchCall, BatchError, BatchOptions, Deliveries, check};
 use crate::contain::contain;
+use crate::lock::{AtomicUsize, Ordering};
 
 impl Gate {
     /// Passes many calls through the gate, some of them at the same time, and gives each one's outcome to `deliver`, on this thread,

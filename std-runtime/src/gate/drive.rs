@@ -1,8 +1,7 @@
 //! The driver: core's stages in a row.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use callgate_core::audit::{AuditFault, Record};
 use callgate_core::call::{
@@ -27,7 +26,7 @@ use crate::context::random_request_id;
 use crate::envelope::{Envelope, OwnedEnvelope};
 use crate::failure::Failure;
 use crate::future::{BoxFuture, block_on_until};
-use crate::lock::lock;
+use crate::lock::{AtomicBool, Mutex, Ordering, lock};
 use crate::output::Reply;
 use crate::policy;
 use crate::reserved;
@@ -319,7 +318,7 @@ impl<'f> Follower<'f> {
     }
 
     /// One who waits for outcomes only.
-    pub(super) const fn of_outcomes() -> Self {
+    pub(super) fn of_outcomes() -> Self {
         Self { follow: None, gone: AtomicBool::new(false) }
     }
 

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use callgate_core::call::{Charge, ChargeMode, Refund, StoreFault};
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RateLimiter;
 use crate::clock::{SharedClock, SystemClock};
-use crate::lock::lock;
+use crate::lock::{Mutex, lock};
 use crate::private_file::{self, FileError, Open};
 
 /// How many buckets a file keeps where a host says nothing else. Every step reads and writes all of them.

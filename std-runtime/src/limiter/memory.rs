@@ -2,19 +2,16 @@
 
 use std::fmt;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 use callgate_core::call::{Charge, ChargeMode, Refund, StoreFault};
 use callgate_core::limit::{Allowance, Bucket, LimitKey, Purpose, Quota};
 use callgate_core::time::Instant;
-use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use super::RateLimiter;
 use super::quotas::Quotas;
 use crate::clock::{SharedClock, SystemClock};
-use crate::lock::lock;
+use crate::lock::{AtomicUsize, Mutex, MutexGuard, Ordering, lock};
 
 /// How many buckets a limiter keeps where a host says nothing else.
 pub const DEFAULT_KEYS: usize = 100_000;
@@ -23,6 +20,13 @@ const SHARDS: usize = 32;
 /// The least time between two searches of a full limiter for buckets that can be dropped, in nanoseconds: whoever brings ever
 /// new keys must not make every call search.
 const SEARCH_PAUSE: u64 = 100_000_000;
+
+/// Keyed at random, so that nobody can choose names that fall into one shard.
+#[cfg(not(callgate_model))]
+type KeyHasher = foldhash::quality::RandomState;
+/// A model runs again and again, and has to find each key in the same shard.
+#[cfg(callgate_model)]
+type KeyHasher = foldhash::quality::FixedState;
 
 /// A limiter in memory.
 ///
@@ -34,7 +38,7 @@ const SEARCH_PAUSE: u64 = 100_000_000;
 pub struct MemoryLimiter {
     clock: SharedClock,
     quotas: Box<dyn Fn(&LimitKey<'_>) -> Quota + Send + Sync>,
-    hasher: RandomState,
+    hasher: KeyHasher,
     max_keys: usize,
     /// How many buckets are kept, or about to be.
     kept: AtomicUsize,
@@ -88,7 +92,7 @@ impl MemoryLimiter {
         Self {
             clock,
             quotas: Box::new(quotas),
-            hasher: RandomState::default(),
+            hasher: KeyHasher::default(),
             max_keys,
             kept: AtomicUsize::new(0),
             search_at: Mutex::default(),
