@@ -50,7 +50,23 @@ pub struct MemoryLimiter {
 /// A shard on cache lines of its own, so that two threads in two shards do not wait for each other's memory.
 #[repr(align(128))]
 #[derive(Default)]
-struct Shard(Mutex<HashTable<Entry>>);
+struct Shard(Mutex<Buckets>);
+
+#[derive(Default)]
+struct Buckets {
+    table: HashTable<Entry>,
+    /// The latest time that this shard was asked at.
+    time: Instant,
+}
+
+impl Buckets {
+    /// The time to go by for a thread that read `now`, maybe long before it came here. A bucket that was paid back at a later time
+    /// may have been dropped: in the earlier one its owner would find a fresh budget (invariant R2).
+    fn at(&mut self, now: Instant) -> Instant {
+        self.time = self.time.max(now);
+        self.time
+    }
+}
 
 struct Entry {
     key: OwnedKey,
@@ -105,8 +121,9 @@ impl MemoryLimiter {
     pub fn usage(&self, key: &LimitKey<'_>) -> u32 {
         let now = self.clock.monotonic();
         let hash = self.hasher.hash_one(key);
-        self.shard(hash).map_or(0, |shard| {
-            let entry = shard.find(hash, |entry| entry.key.is(key));
+        self.shard(hash).map_or(0, |mut shard| {
+            let now = shard.at(now);
+            let entry = shard.table.find(hash, |entry| entry.key.is(key));
             entry.map_or(0, |Entry { quota, bucket, .. }| quota.burst().saturating_sub(quota.remaining(*bucket, now)))
         })
     }
@@ -115,7 +132,7 @@ impl MemoryLimiter {
     pub fn reset(&self, key: &LimitKey<'_>) {
         let hash = self.hasher.hash_one(key);
         if let Some(mut shard) = self.shard(hash)
-            && let Ok(entry) = shard.find_entry(hash, |entry| entry.key.is(key))
+            && let Ok(entry) = shard.table.find_entry(hash, |entry| entry.key.is(key))
         {
             entry.remove();
             self.give_back(1);
@@ -134,7 +151,7 @@ impl MemoryLimiter {
         self.len() == 0
     }
 
-    fn shard(&self, hash: u64) -> Option<MutexGuard<'_, HashTable<Entry>>> {
+    fn shard(&self, hash: u64) -> Option<MutexGuard<'_, Buckets>> {
         // The table takes its place from the low bits and its tags from the top seven; these are neither.
         self.shards.get((hash >> 48) as usize % SHARDS).map(|shard| lock(&shard.0))
     }
@@ -142,9 +159,12 @@ impl MemoryLimiter {
     fn spend(&self, key: &LimitKey<'_>, cost: u32, mode: ChargeMode) -> Result<Allowance, StoreFault> {
         let now = self.clock.monotonic();
         let hash = self.hasher.hash_one(key);
-        if let Some(entry) = self.shard(hash).ok_or(StoreFault)?.find_mut(hash, |entry| entry.key.is(key)) {
-            return Ok(entry.spend(cost, mode, now));
+        let mut shard = self.shard(hash).ok_or(StoreFault)?;
+        let at = shard.at(now);
+        if let Some(entry) = shard.table.find_mut(hash, |entry| entry.key.is(key)) {
+            return Ok(entry.spend(cost, mode, at));
         }
+        drop(shard);
         // Neither the host's quotas nor the search for room may hold the shard.
         let quota = (self.quotas)(key);
         if let Err(wait) = self.take_place(now) {
@@ -152,16 +172,17 @@ impl MemoryLimiter {
         }
         let mut fresh = Entry { key: OwnedKey::of(key), quota, bucket: Bucket::FRESH };
         let mut shard = self.shard(hash).ok_or(StoreFault)?;
-        if let Some(entry) = shard.find_mut(hash, |entry| entry.key.is(key)) {
+        let at = shard.at(now);
+        if let Some(entry) = shard.table.find_mut(hash, |entry| entry.key.is(key)) {
             // Another thread opened the same bucket meanwhile.
             self.give_back(1);
-            return Ok(entry.spend(cost, mode, now));
+            return Ok(entry.spend(cost, mode, at));
         }
-        let allowance = fresh.spend(cost, mode, now);
+        let allowance = fresh.spend(cost, mode, at);
         if fresh.bucket == Bucket::FRESH {
             self.give_back(1);
         } else {
-            shard.insert_unique(hash, fresh, |entry| self.hasher.hash_one(entry.key.as_key()));
+            shard.table.insert_unique(hash, fresh, |entry| self.hasher.hash_one(entry.key.as_key()));
         }
         Ok(allowance)
     }
@@ -183,9 +204,10 @@ impl MemoryLimiter {
             let mut dropped = 0_usize;
             for shard in &self.shards {
                 let mut shard = lock(&shard.0);
-                let before = shard.len();
-                shard.retain(|entry| !entry.bucket.is_idle(now));
-                dropped = dropped.saturating_add(before.saturating_sub(shard.len()));
+                let at = shard.at(now);
+                let before = shard.table.len();
+                shard.table.retain(|entry| !entry.bucket.is_idle(at));
+                dropped = dropped.saturating_add(before.saturating_sub(shard.table.len()));
             }
             self.give_back(dropped);
         }
@@ -205,8 +227,9 @@ impl RateLimiter for MemoryLimiter {
         let now = self.clock.monotonic();
         let hash = self.hasher.hash_one(refund.key);
         let mut shard = self.shard(hash).ok_or(StoreFault)?;
+        let now = shard.at(now);
         // A bucket that is gone was paid back.
-        if let Some(entry) = shard.find_mut(hash, |entry| entry.key.is(&refund.key)) {
+        if let Some(entry) = shard.table.find_mut(hash, |entry| entry.key.is(&refund.key)) {
             entry.bucket = entry.quota.refund(entry.bucket, refund.receipt, refund.units, now);
         }
         Ok(())
@@ -416,6 +439,27 @@ mod tests {
         assert!(take(&limiter, &key(&names[64], "t"), 1).is_some());
         assert_eq!(limiter.len(), 2, "all that were paid back are gone");
         assert_eq!(limiter.usage(&key(&names[0], "t")), 1, "and what still counts is not");
+    }
+
+    /// R2: a thread that read the clock and comes when its bucket was paid back and dropped finds no budget of the past, and
+    /// gives back nothing that time has paid back.
+    #[test]
+    fn r2_a_late_thread_is_served_by_the_time_of_those_before_it() {
+        let (limiter, clock) = limiter(2);
+        let late = crate::clock::Clock::now(&clock);
+        let receipt = take(&limiter, &key("p", "t"), 10).expect("a fresh budget");
+        take(&limiter, &key("q", "t"), 1).expect("a fresh budget");
+        clock.advance(Duration::from_secs(10));
+        let now = crate::clock::Clock::now(&clock);
+        take(&limiter, &key("r", "t"), 1).expect("there is room again");
+        clock.set(late);
+        take(&limiter, &key("p", "t"), 10).expect("a fresh budget");
+        clock.set(now);
+        assert_eq!(take(&limiter, &key("p", "t"), 1), None);
+        clock.set(late);
+        limiter.refund(&Refund { key: key("p", "t"), receipt, units: 10 }).expect("memory answers");
+        clock.set(now);
+        assert_eq!(take(&limiter, &key("p", "t"), 1), None);
     }
 
     #[test]

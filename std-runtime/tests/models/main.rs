@@ -8,4 +8,6 @@
 mod confirmations;
 mod explore;
 mod faulty_confirmations;
+mod faulty_limiter;
+mod limiter;
 mod registry;
