@@ -2,53 +2,37 @@
 
 use callgate_core::args::Args;
 use callgate_core::call::Permit;
-use callgate_core::clamp::Clamp;
 use callgate_core::context::Scopes;
 use callgate_core::request::Envelope;
-use callgate_core::schema::{Property, Schema};
-use callgate_core::tool::{ConfirmBy, FieldRule, Tool, ToolSpec, Violation};
-use serde::Deserialize;
+use callgate_core::schema::Schema;
+use callgate_core::tool::{ConfirmBy, Tool, ToolSpec, Violation};
+use callgate_core::typed::{self, Arguments as _, Parameter as _};
+use callgate_macros::Arguments;
 
-pub(crate) const SCHEMA: Schema<'static> = Schema::object(&[
-    Property::required("valve", Schema::string().min_length(1).max_length(40)),
-    Property::optional("percent", Schema::integer()),
-    Property::optional("speed", Schema::number().minimum_f64(0.0)),
-    Property::optional("mode", Schema::choice(&["slow", "fast"])),
-    Property::optional("window", Schema::array(&Schema::integer()).max_items(4)),
-    Property::optional("api_key", Schema::string()),
-]);
-const _: () = assert!(SCHEMA.check().is_ok());
-
-const FIELDS: &[FieldRule<'static>] = &[
-    FieldRule::clamp("/percent", Clamp::range(0, 100)),
-    FieldRule::clamp("/valve", Clamp::max_length(8)),
-    FieldRule::secret("/api_key"),
-];
-
-/// What the body gets: the clamped arguments as a type of its own.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Order<'a> {
+/// What the body gets: the clamped arguments as a type of its own, which says itself what it accepts.
+#[derive(Arguments)]
+pub(crate) struct Order<'a> {
+    #[param(length(1..=40), clamp_length(..=8))]
     valve: &'a str,
-    #[serde(default)]
+    #[param(clamp(0..=100), default = 0)]
     percent: u8,
-    #[serde(default)]
+    #[param(range(0.0..), default = 0)]
     speed: f64,
-    #[serde(default)]
+    #[param(default = "slow")]
     mode: Mode,
-    #[serde(default)]
-    window: Option<(i64, i64)>,
-    #[serde(default)]
+    window: Option<[i64; 2]>,
+    #[param(secret)]
     api_key: Option<&'a str>,
 }
 
-#[derive(Deserialize, Default, PartialEq)]
-#[serde(rename_all = "lowercase")]
+#[derive(Arguments, PartialEq)]
+#[arguments(rename_all = "lowercase")]
 enum Mode {
-    #[default]
     Slow,
     Fast,
 }
+
+pub(crate) const SCHEMA: Schema<'static> = Order::SCHEMA;
 
 pub(crate) struct Valve {
     spec: ToolSpec<'static>,
@@ -56,11 +40,11 @@ pub(crate) struct Valve {
 
 impl Valve {
     pub(crate) const READ: Self =
-        Self { spec: ToolSpec::new("valve.read", "Tells how far a valve is open").with_fields(FIELDS) };
+        Self { spec: ToolSpec::new("valve.read", "Tells how far a valve is open").with_fields(Order::FIELDS) };
     pub(crate) const MOVE: Self = Self {
         spec: ToolSpec::new("valve.move", "Moves a valve")
             .mutating()
-            .with_fields(FIELDS)
+            .with_fields(Order::FIELDS)
             .with_scopes(Scopes::new("valves admin"))
             .with_confirm(ConfirmBy::Nobody),
     };
@@ -70,12 +54,12 @@ impl Valve {
     /// The body. Nobody calls it without a permit.
     pub(crate) fn run(permit: &Permit<'_, Envelope<'_>, &Self>) -> Result<&'static str, &'static str> {
         let mut room = [0; 64];
-        let order: Order<'_> = permit.args().deserialize(&mut room).map_err(|_| "the arguments have another type")?;
+        let order: Order<'_> = typed::read(permit.args(), &mut room).map_err(|_| "the arguments have another type")?;
         if order.valve == "stuck" {
             // A failure that repeats what it was given, which a record must not.
             return Err("the valve is stuck, api_key=hunter2-hunter2");
         }
-        let whole = order.speed < 10.0 && order.window.is_none_or(|(from, to)| from <= to);
+        let whole = order.speed < 10.0 && order.window.is_none_or(|[from, to]| from <= to);
         match (order.valve, order.percent, order.mode) {
             ("nord \"1\"", 100, Mode::Fast) if whole && order.api_key == Some("hunter2-hunter2") => Ok("all as sent"),
             (_, percent, _) if percent > 100 => Err("beyond its bounds"),

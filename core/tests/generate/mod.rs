@@ -191,13 +191,13 @@ impl Choices {
     }
 
     /// A number below `end`.
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         // Knuth's multiplier; the high bits are the good ones.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % end.max(1)
     }
 
-    fn pick<'t, T>(&mut self, all: &'t [T]) -> Option<&'t T> {
+    pub(crate) fn pick<'t, T>(&mut self, all: &'t [T]) -> Option<&'t T> {
         all.get(self.below(all.len()))
     }
 }
@@ -213,7 +213,8 @@ pub(crate) fn instance(schema: &Value, choices: &mut Choices, depth: usize) -> V
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return choices.pick(values).cloned().unwrap_or_default();
     }
-    if let Some(alternative) = schema.get("anyOf").and_then(Value::as_array).and_then(|all| choices.pick(all)) {
+    let alternatives = schema.get("anyOf").or_else(|| schema.get("oneOf"));
+    if let Some(alternative) = alternatives.and_then(Value::as_array).and_then(|all| choices.pick(all)) {
         return instance(alternative, choices, depth);
     }
     let kinds = match schema.get("type") {

@@ -1,9 +1,14 @@
 //! Typed tools: what a type or a function says of itself is what is advertised, what is checked, and what the body gets.
 #![cfg(test)]
+#![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests")]
+#![allow(dead_code, reason = "helpers that other programs use")]
 
 #[path = "../drive/mod.rs"]
 mod drive;
+#[path = "../../../core/tests/generate/mod.rs"]
+mod generate;
 
 mod arguments;
 mod functions;
+mod same_as_schemars;
 mod toolkits;
