@@ -1,6 +1,5 @@
 //! Typed tools: what a type or a function says of itself is what is advertised, what is checked, and what the body gets.
 #![cfg(test)]
-#![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests")]
 #![allow(dead_code, reason = "helpers that other programs use")]
 
 #[path = "../drive/mod.rs"]
