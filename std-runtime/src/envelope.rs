@@ -1,5 +1,6 @@
 //! What a call carries through a gate: borrowed from the caller or owned, with room of its own for keys and clamps.
 
+use std::fmt;
 use std::sync::Arc;
 
 use callgate_core::args::Edits;
@@ -16,7 +17,6 @@ use crate::settings::GateSettings;
 const INLINE_KEYS: usize = 24;
 
 /// A call of the blocking gate.
-#[derive(Debug)]
 pub struct Envelope<'a> {
     caller: CallContext<'a>,
     request: Request<'a>,
@@ -30,7 +30,6 @@ pub struct Envelope<'a> {
 }
 
 /// A call that owns all that it carries.
-#[derive(Debug)]
 pub struct OwnedEnvelope {
     caller: CapturedContext,
     tool: Box<str>,
@@ -41,10 +40,29 @@ pub struct OwnedEnvelope {
     keys: Keys,
 }
 
-#[derive(Debug)]
 enum Keys {
     Inline([KeySlot; INLINE_KEYS]),
     Heap(Vec<KeySlot>),
+}
+
+/// Shows what core shows of a request: neither arguments nor a token, wherever they came from (invariants L1, A11).
+impl fmt::Debug for Envelope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Envelope")
+            .field("caller", &self.caller)
+            .field("request", &self.request())
+            .finish_non_exhaustive()
+    }
+}
+
+/// As for [`Envelope`].
+impl fmt::Debug for OwnedEnvelope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedEnvelope")
+            .field("caller", &self.caller)
+            .field("request", &self.request())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Keys {

@@ -15,14 +15,23 @@ pub const MAX_PROGRESS_MESSAGE: usize = 1 << 10;
 pub const PENDING_UPDATES: usize = 16;
 
 /// Something that a running tool tells. It is provisional: what counts is the outcome, which alone is checked against the
-/// output schema and recorded. Like a result it is the tool's word, and shown to the caller.
-#[derive(Clone, PartialEq, Debug)]
+/// output schema and recorded. Like a result it is the tool's word, and shown to the caller; `Debug` does not show it.
+#[derive(Clone, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "a consumer handles both")]
 pub enum Update {
     /// How far it is.
     Progress(Progress),
     /// A part of the result.
     Chunk(Value),
+}
+
+impl fmt::Debug for Update {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Progress(progress) => fmt::Debug::fmt(progress, f),
+            Self::Chunk(_) => f.write_str("Chunk(..)"),
+        }
+    }
 }
 
 /// How far a tool is: so much of a total, and a message.
@@ -32,7 +41,7 @@ pub enum Update {
 /// assert_eq!(Progress::percent(40).with_message("reading").to_string(), "40 of 100: reading");
 /// assert_eq!(Progress::count(3).of(12).to_string(), "3 of 12");
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
     /// How much is done, in whatever the tool counts.
@@ -69,6 +78,17 @@ impl Progress {
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(cut_text(message.into(), MAX_PROGRESS_MESSAGE));
         self
+    }
+}
+
+/// Without the message, as for a [`Reply`](crate::output::Reply).
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress")
+            .field("done", &self.done)
+            .field("total", &self.total)
+            .field("message", &self.message.as_ref().map(|_| ".."))
+            .finish()
     }
 }
 

@@ -2,4 +2,5 @@
 #![cfg(test)]
 
 mod batch;
+mod debug;
 mod world;

@@ -30,7 +30,7 @@ pub(crate) fn line(request_id: &str, kind: &str, end: &str, effect: &str) -> Lin
     Line { request_id, kind, end, effect }
 }
 
-/// A gate over these tools, without a budget.
+/// A gate over these tools, without a budget, whose clock stands.
 pub(crate) fn world(tools: impl IntoIterator<Item = ToolBuilder>) -> World {
     world_with(tools, |builder| builder)
 }
@@ -39,11 +39,11 @@ pub(crate) fn world_with(
     tools: impl IntoIterator<Item = ToolBuilder>,
     change: impl FnOnce(GateBuilder) -> GateBuilder,
 ) -> World {
-    let (audit, clock) = (MemoryAudit::new(), ManualClock::new());
+    let audit = MemoryAudit::new();
     let registry = tools.into_iter().fold(Registry::builder(), RegistryBuilder::add);
     let builder = Gate::builder(registry.build().expect("tools"))
         .audit(std::sync::Arc::new(audit.clone()))
-        .clock(clock.shared())
+        .clock(ManualClock::new().shared())
         .digest_key([7; 32])
         .unlimited();
     World { gate: change(builder).build().expect("a gate"), audit }
@@ -80,6 +80,10 @@ impl World {
     }
 }
 
+pub(crate) fn json_of(outcome: &Outcome<'_>) -> Value {
+    serde_json::from_str(&outcome.to_json().expect("memory takes it")).expect("an outcome is JSON")
+}
+
 /// Says once, to everybody who waits for it, that something has happened.
 #[derive(Clone, Default)]
 pub(crate) struct Signal(Cancellation);
@@ -95,5 +99,27 @@ impl Signal {
 
     pub(crate) fn wait(&self) {
         block_on(self.given());
+    }
+}
+
+/// Waits for one turn of whoever polls.
+pub(crate) async fn one_turn() {
+    let mut waited = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut waited, true) {
+            return std::task::Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+    .await;
+}
+
+/// Gives its signal when it is dropped.
+pub(crate) struct OnDrop(pub(crate) Signal);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.give();
     }
 }
