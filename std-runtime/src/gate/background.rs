@@ -7,6 +7,7 @@ use callgate_core::call::{Executing, Ran};
 
 use super::Gate;
 use super::drive::Places;
+use crate::cancellation::Cancellation;
 use crate::contain::contain;
 use crate::envelope::OwnedEnvelope;
 use crate::failure::Failure;
@@ -22,28 +23,34 @@ impl Gate {
     /// Lets an accepted run go on. It keeps the places of its call until it is over.
     pub(super) fn go_on(&self, task: TaskId, run: Running, places: Places) {
         let gate = self.clone();
+        // Before the answer, so that whoever has the id can use it.
+        let cancellation = self.0.common.stop.child();
+        self.0.common.tasks.insert(task, cancellation.clone());
         // Kept where this thread finds it again if there is no other one.
         let shared = Arc::new(Mutex::new(Some(run)));
         let taken = Arc::clone(&shared);
         let spawned = thread::Builder::new().name(format!("task {task}")).spawn(move || {
             let run = lock(&taken).take();
             if let Some(run) = run {
-                gate.run_to_its_end(task, run);
+                gate.run_to_its_end(task, run, &cancellation);
             }
             drop(places);
         });
         let left = lock(&shared).take_if(|_| spawned.is_err());
         if let Some(run) = left {
             let failure = Failure::new("there is no thread for the run").without_effect();
+            self.0.common.tasks.remove(task);
             self.complete(task, run.finished(Ran::Failed(failure).after(0)), Collected::default());
         }
     }
 
-    fn run_to_its_end(&self, task: TaskId, mut run: Running) {
+    fn run_to_its_end(&self, task: TaskId, mut run: Running, cancellation: &Cancellation) {
         let common = &self.0.common;
+        if cancellation.is_cancelled() {
+            common.tasks.remove(task);
+            return self.complete(task, run.finished(Ran::Cancelled.after(0)), Collected::default());
+        }
         let Some(permit) = run.permit() else { return };
-        let cancellation = common.stop.child();
-        common.tasks.insert(task, cancellation.clone());
         let term = common.term(permit.spec());
         let (sender, receiver) = async_channel::bounded(PENDING_UPDATES);
         let host = OwnedHost::new(common.clock.clone(), term.started)

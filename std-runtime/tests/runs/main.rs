@@ -1,6 +1,7 @@
 //! How the blocking gate runs bodies: many at once, in the background, followed, bounded, and to their end when it goes down.
 #![cfg(test)]
 
+mod background;
 mod batch;
 mod debug;
 mod world;
