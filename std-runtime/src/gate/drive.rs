@@ -87,15 +87,17 @@ impl Gate {
         follower: Option<&Follower<'_>>,
     ) -> Result<Driven<'a>, Ended<'a>> {
         let common = &self.0.common;
-        if let Err(why) = places.take(common, common.slots_for(&call.caller())) {
-            return Err(call.turn_away(why));
+        let waits = call.caller().depth == 0;
+        let gone = || self.is_cancelled(follower);
+        if let Err(why) = places.take(common, common.slots_for(&call.caller()), waits, gone) {
+            return Err(why.end(call));
         }
         let found = common.find(&call);
         if let Lookup::Found(tool) = &found
             && let Some(slots) = tool.slots()
-            && let Err(why) = places.take(common, slots)
+            && let Err(why) = places.take(common, slots, waits, gone)
         {
-            return Err(call.turn_away(why));
+            return Err(why.end(call));
         }
         let call = match call.resolve(found)? {
             Load::Fresh(call) => call,
@@ -288,18 +290,52 @@ enum Driven<'a> {
 pub(super) struct Places(Option<Slot>, Option<Slot>);
 
 impl Places {
-    fn take(&mut self, common: &Common, slots: &Arc<Slots>) -> Result<(), TurnAway> {
+    /// Takes a place, waiting for it if the call `waits` at all. A call that a tool makes does not: who holds the places could be
+    /// waiting for it.
+    fn take(
+        &mut self,
+        common: &Common,
+        slots: &Arc<Slots>,
+        waits: bool,
+        gone: impl Fn() -> bool,
+    ) -> Result<(), NoPlace> {
         let slot = match slots.try_take() {
-            Err(TurnAway::Overloaded) => {
-                let begun = std::time::Instant::now();
-                let late = || (begun.elapsed() >= common.max_wait).then_some(TurnAway::Overloaded);
-                block_on_until(slots.take(), late)??
+            Err(TurnAway::Overloaded) if waits => {
+                let begun = common.clock.monotonic();
+                let give_up = || {
+                    if common.stop.is_cancelled() {
+                        return Some(NoPlace::TurnedAway(TurnAway::Shutdown));
+                    }
+                    if gone() {
+                        return Some(NoPlace::Gone);
+                    }
+                    let waited = common.clock.monotonic().nanos_since(begun);
+                    let late = u128::from(waited) >= common.max_wait.as_nanos();
+                    late.then_some(NoPlace::TurnedAway(TurnAway::Overloaded))
+                };
+                block_on_until(slots.take(), give_up)?.map_err(NoPlace::TurnedAway)?
             }
-            taken => taken?,
+            taken => taken.map_err(NoPlace::TurnedAway)?,
         };
         let free = if self.0.is_none() { &mut self.0 } else { &mut self.1 };
         *free = Some(slot);
         Ok(())
+    }
+}
+
+/// Why a call has no place.
+enum NoPlace {
+    TurnedAway(TurnAway),
+    /// Its caller was gone before there was one.
+    Gone,
+}
+
+impl NoPlace {
+    fn end(self, call: Received<'_>) -> Ended<'_> {
+        match self {
+            Self::TurnedAway(why) => call.turn_away(why),
+            Self::Gone => call.lost(false),
+        }
     }
 }
 

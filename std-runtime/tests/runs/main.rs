@@ -4,4 +4,5 @@
 mod background;
 mod batch;
 mod debug;
+mod load;
 mod world;
