@@ -162,20 +162,25 @@ impl Gate {
     pub fn shutdown(&self, within: Duration) -> Shutdown {
         let Common { slots, nested, stop, .. } = &self.0.common;
         slots.close();
+        let in_flight = || slots.taken().saturating_add(nested.taken());
         let wait = |within: Duration| {
             let begun = Instant::now();
-            block_on_until(slots.idle(), || (begun.elapsed() >= within).then_some(()))
+            // In this order: once no call from outside is left, only calls that tools made can make further ones.
+            let all_over = async {
+                slots.idle().await;
+                nested.idle().await;
+            };
+            block_on_until(all_over, || (begun.elapsed() >= within).then_some(()))
         };
         let cancelled = match wait(within) {
             Ok(()) => 0,
-            Err(()) => slots.taken(),
+            Err(()) => in_flight(),
         };
-        // Calls that tools make have no place once the tools are gone.
         nested.close();
         stop.cancel();
         let running = match wait(if cancelled == 0 { Duration::ZERO } else { GRACE }) {
             Ok(()) => 0,
-            Err(()) => slots.taken(),
+            Err(()) => in_flight(),
         };
         Shutdown { cancelled, running }
     }

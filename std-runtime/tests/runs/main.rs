@@ -5,4 +5,5 @@ mod background;
 mod batch;
 mod debug;
 mod load;
+mod shutdown;
 mod world;
