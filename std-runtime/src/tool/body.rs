@@ -1,6 +1,7 @@
 //! A tool's body, and the one way to it.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use callgate_core::args::Args;
@@ -187,10 +188,11 @@ fn wait<C: Context, T: Held>(permit: Permit<'_, C, T>, host: Host<'_>) -> Result
         }
         (host.clock.monotonic() >= deadline).then(Failure::timed_out)
     };
-    let result = block_on_until(run, give_up).unwrap_or_else(Err);
+    let result = catch_unwind(AssertUnwindSafe(|| block_on_until(run, give_up).unwrap_or_else(Err)));
+    // What the body told before it ended is told on, also if it panicked.
     cancellation.cancel();
     deliver();
-    result
+    result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// A permitted call, as a tool's body sees it. Holds the spent permit's content; there is no way back to another run, and

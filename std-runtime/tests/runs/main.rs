@@ -6,4 +6,6 @@ mod batch;
 mod debug;
 mod load;
 mod shutdown;
+mod updates;
+mod waiting;
 mod world;
