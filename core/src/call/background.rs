@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::code::Station;
+use crate::context::CallContext;
 use crate::request::Context;
 use crate::tool::Tool;
 
@@ -63,18 +64,21 @@ impl<C: Detach, T: Tool + Clone> Executing<C, T> {
     /// [`Completion`](crate::audit::Kind::Completion) once it is over. A permit is minted for the run only.
     ///
     /// # Errors
-    /// The call ends as cancelled before it started, when a permit was taken already or the copy is not the same call: then
-    /// nothing runs (invariants G1, K4).
+    /// The call ends as cancelled when a permit was taken already, so that its tool may have run (invariant G1), and as cancelled
+    /// before it started when the copy is not the same call by the same caller (invariants K4, P3). Nothing goes on then.
     #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     #[expect(clippy::type_complexity, reason = "the two halves of a call")]
     pub fn accept(self, task: TaskId) -> Result<(Ended<C, T>, Executing<C::Detached, T>), Ended<C, T>> {
         let Self { call, minted } = self;
+        if minted {
+            return Err(call.end(Station::Execute, End::Cancelled { started: true }));
+        }
         let copy = call.ctx.detach();
         let same = copy.request().arguments == call.ctx.request().arguments
             && copy.request().tool == call.ctx.request().tool
             && copy.edits() == call.ctx.edits()
-            && copy.caller().request_id == call.ctx.caller().request_id;
-        if minted || !same {
+            && is_same_caller(&copy.caller(), &call.ctx.caller());
+        if !same {
             return Err(call.cancel());
         }
         let mut facts = call.facts;
@@ -82,4 +86,36 @@ impl<C: Detach, T: Tool + Clone> Executing<C, T> {
         let run = Call { ctx: copy, tool: call.tool.clone(), facts, stage: core::marker::PhantomData };
         Ok((call.end(Station::Execute, End::Accepted(task)), run.begin()))
     }
+}
+
+/// Whether two contexts say the same of a caller. What was granted to them is judged before a tool runs and not looked at afterwards.
+fn is_same_caller(one: &CallContext<'_>, other: &CallContext<'_>) -> bool {
+    // Taken apart by name, so that a field added later is not left out.
+    let CallContext {
+        tenant,
+        principal,
+        channel,
+        scopes,
+        request_id,
+        session,
+        parent,
+        depth,
+        ip,
+        user_agent,
+        mode,
+        signature,
+        grants: _,
+    } = *one;
+    tenant == other.tenant
+        && principal == other.principal
+        && channel == other.channel
+        && scopes == other.scopes
+        && request_id == other.request_id
+        && session == other.session
+        && parent == other.parent
+        && depth == other.depth
+        && ip == other.ip
+        && user_agent == other.user_agent
+        && mode == other.mode
+        && signature == other.signature
 }

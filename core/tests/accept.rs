@@ -1,0 +1,206 @@
+//! Calls that are accepted: two halves of one call, each with its record, and one permit between them.
+
+#![cfg(test)]
+
+use callgate_core::args::{Args, Edits};
+use callgate_core::audit::Kind;
+use callgate_core::call::{Announced, Call, Confirm, Detach, End, Executing, Load, Lookup, Ran, TaskId};
+use callgate_core::clamp::Clamp;
+use callgate_core::code::Effect;
+use callgate_core::context::{CallContext, Mode, Scopes, SignedConsent};
+use callgate_core::digest::{Digest, DigestKey};
+use callgate_core::intercept::Interception;
+use callgate_core::json::KeySlot;
+use callgate_core::limit::Allowance;
+use callgate_core::policy::{ChannelTable, PolicyGate};
+use callgate_core::request::{Context, Parts, Request, Settings};
+use callgate_core::time::Now;
+use callgate_core::tool::{FieldRule, Tool, ToolSpec, Violation};
+use proptest::prelude::*;
+
+struct Probe(ToolSpec<'static>);
+
+impl Tool for Probe {
+    type Output = &'static str;
+    type Failure = &'static str;
+
+    fn spec(&self) -> &ToolSpec<'_> {
+        &self.0
+    }
+
+    fn validate(&self, _: Args<'_>, _: &mut dyn FnMut(Violation<'_>)) {}
+}
+
+/// A call, and what its copy says instead.
+#[derive(Clone)]
+struct Carried<'a> {
+    caller: CallContext<'a>,
+    request: Request<'a>,
+    settings: Settings<'a>,
+    edits: Edits,
+    keys: Vec<KeySlot>,
+    forge: fn(&mut Carried<'a>),
+}
+
+impl<'a> Context for Carried<'a> {
+    type Text = &'static str;
+    type Snapshot = &'a [u8];
+
+    fn caller(&self) -> CallContext<'_> {
+        self.caller
+    }
+
+    fn request(&self) -> Request<'_> {
+        self.request
+    }
+
+    fn edits(&self) -> &Edits {
+        &self.edits
+    }
+
+    fn settings(&self) -> Settings<'_> {
+        self.settings
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        Parts { request: self.request, edits: &mut self.edits, keys: &mut self.keys, settings: self.settings }
+    }
+
+    fn adopt(&mut self, snapshot: &'a [u8]) {
+        self.request.arguments = snapshot;
+    }
+}
+
+impl Detach for Carried<'_> {
+    type Detached = Self;
+
+    fn detach(&self) -> Self {
+        let mut copy = self.clone();
+        (self.forge)(&mut copy);
+        copy
+    }
+}
+
+type Forge = fn(&mut Carried<'_>);
+type Running<'a, 't> = Executing<Carried<'a>, &'t Probe>;
+
+const RULES: &[FieldRule<'static>] = &[FieldRule::clamp("/n", Clamp::range(1, 10))];
+const TASK: TaskId = TaskId::new([0xab; 16]);
+
+/// Takes a call to where its tool may run, and gives it to `then`.
+fn announced<R>(forge: fn(&mut Carried<'_>), then: impl FnOnce(Running<'_, '_>) -> R) -> R {
+    let (key, probe) = (DigestKey::new([7; 32]), Probe(ToolSpec::new("probe", "A tool under test").with_fields(RULES)));
+    let carried = Carried {
+        caller: CallContext::cli("r1"),
+        request: Request { tool: "probe", arguments: br#"{"n": 500, "m": 2}"#, token: None },
+        settings: Settings::new(&key),
+        edits: Edits::new(),
+        keys: vec![KeySlot::default(); 8],
+        forge,
+    };
+    let Ok(Load::Fresh(call)) = Call::request(carried, Now::default()).resolve(Lookup::Found(&probe)) else {
+        panic!("it is found")
+    };
+    let call = call.validate().expect("it fits");
+    let decision = PolicyGate::new(ChannelTable::DEFAULTS).decide(&call.subject());
+    let call = call.authorize(decision).expect("the command line may");
+    let call = call.admit(Ok(Allowance::Unlimited)).and_then(Call::unless_planning).expect("there is no limit");
+    let Ok(Confirm::NotNeeded(call)) = call.confirm() else { panic!("nobody is asked") };
+    let call = call.intercept(Interception::Continue).expect("nobody vetoes");
+    let call: Call<_, _, Announced> = call.announce(Ok(())).expect("there is nothing to record");
+    then(call.begin())
+}
+
+// J1, G1: two halves, each with its record; the permit belongs to the second one.
+#[test]
+fn j1_both_halves_of_an_accepted_call_are_recorded() {
+    announced(
+        |_| {},
+        |call| {
+            let (answered, mut run) = call.accept(TASK).expect("the copy is the call");
+            assert!(matches!(answered.end(), End::Accepted(TASK)));
+            let closed = answered.close(Now::default());
+            let record = closed.record();
+            assert_eq!((record.kind, record.end, record.task), (Kind::Terminal, "accepted", Some(TASK)));
+            assert!(closed.settlement().is_empty());
+            let answer = closed.audited(Ok(()));
+            assert_eq!((answer.success(), answer.effect(), answer.task()), (true, Effect::Unknown, Some(TASK)));
+
+            let mut args = String::new();
+            let permit = run.permit().expect("the first one");
+            permit.args().write_json(&mut args).expect("a string takes all");
+            assert_eq!((args.as_str(), permit.caller().request_id), (r#"{"n":10,"m":2}"#, "r1"));
+            assert!(run.permit().is_none(), "G1: a permit is minted once");
+            let closed = run.finished(Ran::Done("made").after(5)).close(Now::default());
+            let record = closed.record();
+            assert_eq!((record.kind, record.end, record.task), (Kind::Completion, "done", Some(TASK)));
+            let done = closed.audited(Ok(()));
+            assert_eq!((done.output(), done.effect(), done.task()), (Some(&"made"), Effect::Done, Some(TASK)));
+        },
+    );
+}
+
+// G1: where a permit was taken the tool may have run; it cannot run a second time, and nothing says that it did not.
+#[test]
+fn g1_a_call_whose_permit_was_taken_cannot_be_accepted() {
+    announced(
+        |_| {},
+        |mut call| {
+            assert!(call.permit().is_some());
+            let Err(ended) = call.accept(TASK) else { panic!("a second permit can be had") };
+            assert!(matches!(ended.end(), End::Cancelled { started: true }));
+            let closed = ended.close(Now::default());
+            assert_eq!((closed.record().kind, closed.record().task), (Kind::Terminal, None));
+            assert_eq!(closed.audited(Ok(())).effect(), Effect::Unknown);
+        },
+    );
+}
+
+// K4, P3: what goes on is the call that was judged, by the caller for whom it was.
+#[test]
+fn k4_a_copy_that_says_something_else_is_refused() {
+    let forgeries: &[(&str, Forge)] = &[
+        ("arguments", |copy| copy.request.arguments = br#"{"n": 500, "m": 3}"#),
+        ("white space", |copy| copy.request.arguments = br#"{"n": 500,  "m": 2}"#),
+        ("tool", |copy| copy.request.tool = "prove"),
+        ("clamps", |copy| copy.edits = Edits::new()),
+        ("tenant", |copy| copy.caller.tenant = Some("another")),
+        ("principal", |copy| copy.caller.principal = Some("another")),
+        ("nobody", |copy| copy.caller.principal = None),
+        ("channel", |copy| copy.caller.channel = "web"),
+        ("scopes", |copy| copy.caller.scopes = Scopes::new("fs:read")),
+        ("request id", |copy| copy.caller.request_id = "r2"),
+        ("session", |copy| copy.caller.session = Some("another")),
+        ("parent", |copy| copy.caller.parent = Some("r0")),
+        ("depth", |copy| copy.caller.depth = 1),
+        ("ip", |copy| copy.caller.ip = Some("192.0.2.1")),
+        ("user agent", |copy| copy.caller.user_agent = Some("another/1")),
+        ("mode", |copy| copy.caller.mode = Mode::Plan),
+        ("signature", |copy| {
+            let arguments = Digest::of_bytes(b"another");
+            copy.caller.signature = Some(SignedConsent { signer: "k", tool: "probe", arguments });
+        }),
+    ];
+    for (what, forge) in forgeries {
+        announced(*forge, |call| {
+            let Err(ended) = call.accept(TASK) else { panic!("another {what} goes on") };
+            assert!(matches!(ended.end(), End::Cancelled { started: false }), "{what}");
+            assert_eq!(ended.close(Now::default()).record().task, None, "{what}");
+        });
+    }
+}
+
+proptest! {
+    #[test]
+    fn n6_the_text_of_an_id_is_read_back_and_no_other_is(bits in any::<[u8; 16]>(), at in 0..32_usize, other in any::<char>()) {
+        let id = TaskId::new(bits);
+        let text = id.to_string();
+        prop_assert_eq!(TaskId::parse(&text), Some(id));
+        let mut changed: Vec<char> = text.chars().collect();
+        changed[at] = other;
+        let changed: String = changed.into_iter().collect();
+        prop_assert_eq!(TaskId::parse(&changed).map(|id| id.to_string()), Some(changed.clone()).filter(|_| matches!(other, '0'..='9' | 'a'..='f')));
+        prop_assert_eq!(TaskId::parse(&text.chars().skip(1).collect::<String>()), None);
+        prop_assert_eq!(TaskId::parse(&format!("{text}0")), None);
+    }
+}
