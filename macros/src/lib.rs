@@ -146,7 +146,7 @@ pub fn toolkit(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// member. A struct of one unnamed field is what the field is.
 ///
 /// The type is read without serde's `Deserialize`, and may have that, too.
-#[proc_macro_derive(Arguments, attributes(param, arguments))]
+#[proc_macro_derive(Arguments, attributes(param, arguments, serde))]
 pub fn arguments(item: TokenStream) -> TokenStream {
     let input = parse_macro_input!(item as DeriveInput);
     arguments::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
@@ -155,7 +155,7 @@ pub fn arguments(item: TokenStream) -> TokenStream {
 /// Gives a struct or an enum that serde writes the schema of what is written.
 ///
 /// serde's `rename`, `rename_all`, `skip` and `skip_serializing_if` count; what else changes what is written is refused.
-#[proc_macro_derive(Output, attributes(output))]
+#[proc_macro_derive(Output, attributes(output, serde))]
 pub fn output(item: TokenStream) -> TokenStream {
     let input = parse_macro_input!(item as DeriveInput);
     output::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()

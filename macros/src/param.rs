@@ -44,7 +44,7 @@ impl Param {
     pub(crate) fn parse(attributes: &[Attribute]) -> syn::Result<Self> {
         let mut param = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("param")) {
-            param.span = Some(attribute.span());
+            param.span = Some(attribute.path().span());
             attribute.parse_nested_meta(|meta| param.read(&meta))?;
         }
         Ok(param)
@@ -81,7 +81,7 @@ impl Param {
     /// Checks what is said against the type of the field, as far as its name tells.
     pub(crate) fn check(&self, ty: &Type) -> syn::Result<()> {
         let Peeled { inner, kind, optional } = peel(ty);
-        let shown = inner.to_token_stream().to_string().replace("& ", "&");
+        let shown = shown(inner);
         let wrong = |bounds: &Bounds, name: &str, what: &str, instead: &str| {
             let text = format!("`{name}` is for {what}, and `{shown}` is {}; {instead}", kind.noun());
             Err(syn::Error::new_spanned(&bounds.range, text))
@@ -274,6 +274,15 @@ impl Param {
     pub(crate) fn span(&self) -> Option<Span> {
         self.span
     }
+}
+
+/// A type as it is written, without the spaces that its tokens have between them.
+fn shown(ty: &Type) -> String {
+    let mut text = ty.to_token_stream().to_string();
+    for (spaced, tight) in [(" < ", "<"), (" >", ">"), (" :: ", "::"), (" ,", ","), ("& ", "&")] {
+        text = text.replace(spaced, tight);
+    }
+    text
 }
 
 /// Reads `("asc", "desc")`.

@@ -177,10 +177,13 @@ impl Record {
                 }
             }
         });
-        let values = self.fields.iter().zip(&rooms).map(|(Field { ident, wire, param, .. }, room)| {
+        let values = self.fields.iter().zip(&rooms).map(|(Field { ident, ty, wire, param, .. }, room)| {
             let name = &wire.text;
             match &param.default {
-                None => quote!(#ident: ::callgate_core::typed::present(#room, #name)?),
+                None => {
+                    let present = quote_spanned!(ty.span()=> ::callgate_core::typed::present(#room, #name)?);
+                    quote!(#ident: #present)
+                }
                 Some(DefaultValue::OfType(span)) => {
                     let default = quote_spanned!(*span=> ::core::default::Default::default());
                     quote!(#ident: match #room {

@@ -31,8 +31,10 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<T
     let mut faults = Faults::default();
     let mut definitions = Vec::new();
     let mut names = HashMap::new();
+    let mut asked = false;
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
+        asked |= method.attrs.iter().any(|attribute| attribute.path().is_ident("tool"));
         match definition(method, &prefix) {
             Ok(None) => {}
             Ok(Some((name, definition))) => {
@@ -45,7 +47,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<T
             Err(error) => faults.add(error),
         }
     }
-    if definitions.is_empty() {
+    if !asked {
         faults.add(syn::Error::new_spanned(
             &block.self_ty,
             "no method of this block is a tool; put `#[tool]` on those that are",

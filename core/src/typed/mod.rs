@@ -58,6 +58,11 @@ pub trait Parameter {
 }
 
 /// A parameter that reads itself from what a caller sent.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be read from what a caller sends",
+    label = "does not read itself",
+    note = "derive `Arguments` on a struct or an enum of your own; an array of a fixed length needs items that have a `Default`"
+)]
 pub trait Read<'de>: Parameter + Sized {
     /// The value.
     ///
