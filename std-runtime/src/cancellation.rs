@@ -3,9 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use event_listener::Event;
-
-use crate::lock::{AtomicBool, Mutex, Ordering, lock};
+use crate::lock::{AtomicBool, Event, Mutex, Ordering, lock};
 
 /// Says, once and for good, that a call is to stop. Clones are the same one.
 ///

@@ -163,3 +163,20 @@ impl Difference {
         println!("{runs} runs with the fault");
     }
 }
+
+/// Set for a process that is to end because all its threads wait.
+const CHILD: &str = "CALLGATE_MODEL_WAITS_FOR_EVER";
+
+/// Some order of `scenario` ends with all threads waiting. `loom` panics then, and once more when it clears up, which ends the
+/// process: so the test of this name calls itself in one of its own.
+pub(crate) fn waits_for_ever(test: &str, scenario: impl FnOnce()) {
+    if std::env::var_os(CHILD).is_some() {
+        return scenario();
+    }
+    let program = std::env::current_exe().expect("this program");
+    let mut child = std::process::Command::new(program);
+    child.args(["--exact", test, "--nocapture"]).env(CHILD, "1").env("RUST_BACKTRACE", "0");
+    let output = child.output().expect("a process");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("deadlock"), "no order waits for ever: {said}");
+}

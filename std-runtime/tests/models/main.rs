@@ -5,9 +5,12 @@
 #![cfg(test)]
 #![cfg(callgate_model)]
 
+mod cancellation;
 mod confirmations;
 mod explore;
 mod faulty_confirmations;
 mod faulty_limiter;
+mod faulty_slots;
 mod limiter;
 mod registry;
+mod slots;
