@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use callgate_core::code::{Code, Effect};
 use callgate_std::clock::ManualClock;
-use callgate_std::gate::GateBuilder;
+use callgate_std::gate::{GateBuilder, Shutdown};
 use callgate_std::output::Reply;
 use callgate_std::tool::ToolBuilder;
 use serde_json::json;
@@ -121,15 +121,26 @@ fn x4_a_caller_that_is_gone_does_not_wait() {
 
 #[test]
 fn whoever_waits_for_a_tool_when_the_gate_goes_down_is_turned_away() {
-    let Held { world, started, end } = held(|tool| tool.concurrency(1, 1), |gate| gate);
+    // Once the one that runs has started, only the other one asks whether its caller is gone: while it waits.
+    let (armed, waits) = (Arc::new(AtomicBool::new(false)), Signal::default());
+    let (is_armed, asked) = (armed.clone(), waits.clone());
+    let looks = move || {
+        if is_armed.load(Ordering::SeqCst) {
+            asked.give();
+        }
+        false
+    };
+    let Held { world, started, end } = held(|tool| tool.concurrency(1, 1), |gate| gate.cancelled_when(looks));
     thread::scope(|scope| {
         scope.spawn(|| assert!(world.call("held", "r1").success()));
         started.wait();
+        armed.store(true, Ordering::SeqCst);
         let waiting = scope.spawn(|| world.call("held", "r2").code());
-        // The one that runs does not stop; the other one does, whether it waits already or not.
-        assert_eq!(world.gate.shutdown(Duration::ZERO).running, 1);
-        assert_eq!(waiting.join().expect("no panic"), Some(Code::Shutdown));
+        waits.wait();
+        // The one that runs does not stop; the other one does.
+        assert_eq!(world.gate.shutdown(Duration::ZERO), Shutdown { cancelled: 2, running: 1 });
         end.give();
+        assert_eq!(waiting.join().expect("no panic"), Some(Code::Shutdown));
     });
 }
 

@@ -12,6 +12,7 @@ use callgate_core::schema::{Property, Schema};
 use callgate_std::clock::ManualClock;
 use callgate_std::failure::Failure;
 use callgate_std::output::Reply;
+use callgate_std::registry::Registry;
 use callgate_std::tool::OwnedCall;
 use serde_json::json;
 
@@ -146,4 +147,12 @@ fn g8_a_body_that_waits_calls_other_tools() {
     ]);
     assert_eq!(world.call("outer", "r1").output().map(Reply::data), Some(&json!("r1")));
     assert_eq!(world.lines().len(), 2);
+}
+
+// F1: a host that cannot run such a body says so, and nothing has happened.
+#[test]
+fn f1_a_host_without_a_place_for_bodies_that_wait_runs_none() {
+    let registry = Registry::builder().add(tool("waits").async_handler(|_| async { Ok(Reply::empty()) })).build();
+    let outcome = crate::drive::call(&registry.expect("a tool"), "waits", "{}");
+    assert_eq!((&outcome["meta"]["code"], &outcome["meta"]["effect"]), (&json!("INTERNAL_ERROR"), &json!("none")));
 }
