@@ -147,10 +147,10 @@ impl<C: Context, T: Tool> Outcome<C, T> {
     }
 
     /// The run that goes on in the background, or that this outcome ends.
-    pub const fn task(&self) -> Option<TaskId> {
+    pub fn task(&self) -> Option<TaskId> {
         match self.end() {
             End::Accepted(task) => Some(*task),
-            _ => self.closed.ended.facts.task,
+            _ => self.closed.ended.ctx.facts().task,
         }
     }
 
@@ -266,7 +266,7 @@ impl<C: Context, T: Tool> Outcome<C, T> {
             let mut plan = Object::begin(out)?;
             plan.text("tool", spec.name)?;
             plan.boolean("mutating", spec.mutating)?;
-            plan.boolean("requires_confirmation", self.closed.ended.facts.confirm.is_some())?;
+            plan.boolean("requires_confirmation", self.closed.ended.ctx.facts().confirm.is_some())?;
             plan.strings("scopes_required", spec.scopes.iter())?;
             plan.raw("timeout", |out| write_seconds(out, spec.timeout_ms))?;
             plan.raw("args", |out| {
@@ -283,7 +283,7 @@ impl<C: Context, T: Tool> Outcome<C, T> {
     /// Those of `out`, and of the tool's own output.
     pub fn write_meta(&self, out: &mut dyn Write) -> fmt::Result {
         let caller = self.caller();
-        let facts = &self.closed.ended.facts;
+        let facts = self.closed.ended.ctx.facts();
         let mut meta = Object::begin(out)?;
         meta.text("tool", self.context().request().tool)?;
         meta.number("took_ms", self.closed.took_ns / 1_000_000)?;
@@ -390,7 +390,7 @@ impl<C: Context, T: Tool> fmt::Display for Message<'_, C, T> {
                 let total = capped.total;
                 if total > MAX_SUMMARY {
                     write!(f, " ... cut after {MAX_SUMMARY} of {total} bytes")?;
-                    if let Some(digest) = outcome.closed.ended.facts.arguments {
+                    if let Some(digest) = outcome.closed.ended.ctx.facts().arguments {
                         write!(f, ", arguments digest {digest}")?;
                     }
                 }
@@ -475,7 +475,7 @@ impl<C: Context, T: Tool> fmt::Display for ErrorText<'_, C, T> {
 
 impl<C: Context, T: Tool> Outcome<C, T> {
     fn secrets(&self) -> Secrets<'_> {
-        if self.closed.ended.facts.was_read { Secrets::of(self.args(), self.fields()) } else { Secrets::NONE }
+        if self.closed.ended.ctx.facts().was_read { Secrets::of(self.args(), self.fields()) } else { Secrets::NONE }
     }
 }
 

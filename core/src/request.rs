@@ -1,6 +1,7 @@
 //! What a call carries through the gate: who asks, what for, and the room that the gate needs for it.
 
 use crate::args::Edits;
+use crate::call::Facts;
 use crate::context::CallContext;
 use crate::digest::{Digest, DigestKey};
 use crate::json::KeySlot;
@@ -99,6 +100,10 @@ pub trait Context {
     fn edits(&self) -> &Edits;
     /// What the gate is set to.
     fn settings(&self) -> Settings<'_>;
+    /// What the gate has found out about the call.
+    fn facts(&self) -> &Facts;
+    /// The same, for the gate to add to. A host keeps it where the call is, so that it need not travel from stage to stage.
+    fn facts_mut(&mut self) -> &mut Facts;
     /// The parts that the gate writes to.
     fn parts(&mut self) -> Parts<'_>;
     /// Replaces the arguments by those of a pending call: what was sent beside a token is inert (design 4.1).
@@ -132,6 +137,14 @@ macro_rules! context_behind {
             (**self).settings()
         }
 
+        fn facts(&self) -> &Facts {
+            (**self).facts()
+        }
+
+        fn facts_mut(&mut self) -> &mut Facts {
+            (**self).facts_mut()
+        }
+
         fn parts(&mut self) -> Parts<'_> {
             (**self).parts()
         }
@@ -155,6 +168,7 @@ pub struct Envelope<'a> {
     caller: CallContext<'a>,
     request: Request<'a>,
     settings: Settings<'a>,
+    facts: Facts,
     edits: Edits,
     keys: &'a mut [KeySlot],
 }
@@ -164,7 +178,7 @@ impl<'a> Envelope<'a> {
     /// text with many keys is refused.
     #[must_use]
     pub fn new(caller: CallContext<'a>, request: Request<'a>, settings: Settings<'a>, keys: &'a mut [KeySlot]) -> Self {
-        Self { caller, request, settings, edits: Edits::new(), keys }
+        Self { caller, request, settings, facts: Facts::NONE, edits: Edits::new(), keys }
     }
 }
 
@@ -186,6 +200,14 @@ impl<'a> Context for Envelope<'a> {
 
     fn settings(&self) -> Settings<'_> {
         self.settings
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn facts_mut(&mut self) -> &mut Facts {
+        &mut self.facts
     }
 
     fn parts(&mut self) -> Parts<'_> {

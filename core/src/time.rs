@@ -87,6 +87,11 @@ pub struct Now {
     pub wall: Timestamp,
 }
 
+impl Now {
+    /// The start of both clocks.
+    pub const ZERO: Self = Self { monotonic: Instant::from_nanos(0), wall: Timestamp::from_unix_millis(0) };
+}
+
 /// Where a host gets its time from. Injected everywhere, so that tests can step it.
 pub trait Clock {
     /// The present moment. Must not go backwards in `monotonic`; may step either way in `wall`.

@@ -4,7 +4,7 @@
 
 use callgate_core::args::{Args, Edits};
 use callgate_core::audit::Kind;
-use callgate_core::call::{Announced, Call, Confirm, Detach, End, Executing, Load, Lookup, Ran, TaskId};
+use callgate_core::call::{Announced, Call, Confirm, Detach, End, Executing, Facts, Load, Lookup, Ran, TaskId};
 use callgate_core::clamp::Clamp;
 use callgate_core::code::Effect;
 use callgate_core::context::{CallContext, Mode, Scopes, SignedConsent};
@@ -32,11 +32,11 @@ impl Tool for Probe {
 }
 
 /// A call, and what its copy says instead.
-#[derive(Clone)]
 struct Carried<'a> {
     caller: CallContext<'a>,
     request: Request<'a>,
     settings: Settings<'a>,
+    facts: Facts,
     edits: Edits,
     keys: Vec<KeySlot>,
     forge: fn(&mut Carried<'a>),
@@ -62,6 +62,14 @@ impl<'a> Context for Carried<'a> {
         self.settings
     }
 
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn facts_mut(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
+
     fn parts(&mut self) -> Parts<'_> {
         Parts { request: self.request, edits: &mut self.edits, keys: &mut self.keys, settings: self.settings }
     }
@@ -75,7 +83,10 @@ impl Detach for Carried<'_> {
     type Detached = Self;
 
     fn detach(&self) -> Self {
-        let mut copy = self.clone();
+        let Self { caller, request, settings, facts: _, edits, keys, forge } = self;
+        let (edits, keys) = (edits.clone(), keys.clone());
+        let (caller, request, settings, forge) = (*caller, *request, *settings, *forge);
+        let mut copy = Self { caller, request, settings, facts: Facts::NONE, edits, keys, forge };
         (self.forge)(&mut copy);
         copy
     }
@@ -94,6 +105,7 @@ fn announced<R>(forge: fn(&mut Carried<'_>), then: impl FnOnce(Running<'_, '_>) 
         caller: CallContext::cli("r1"),
         request: Request { tool: "probe", arguments: br#"{"n": 500, "m": 2}"#, token: None },
         settings: Settings::new(&key),
+        facts: Facts::NONE,
         edits: Edits::new(),
         keys: vec![KeySlot::default(); 8],
         forge,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use callgate_core::args::Edits;
-use callgate_core::call::Detach;
+use callgate_core::call::{Detach, Facts};
 use callgate_core::context::CallContext;
 use callgate_core::json::{KeySlot, key_capacity};
 use callgate_core::request::{Context, Parts, Request, Settings};
@@ -25,6 +25,7 @@ pub struct Envelope<'a> {
     settings: &'a Arc<GateSettings>,
     snapshot: Option<Arc<[u8]>>,
     token: Option<Arc<str>>,
+    facts: Facts,
     edits: Edits,
     keys: Keys,
 }
@@ -36,6 +37,7 @@ pub struct OwnedEnvelope {
     arguments: Arc<[u8]>,
     token: Option<Arc<str>>,
     settings: Arc<GateSettings>,
+    facts: Facts,
     edits: Edits,
     keys: Keys,
 }
@@ -86,15 +88,24 @@ impl<'a> Envelope<'a> {
     pub(crate) fn new(caller: CallContext<'a>, request: Request<'a>, settings: &'a Arc<GateSettings>) -> Self {
         let keys = Keys::for_text(request.arguments, MAX_BYTES);
         let text = str::from_utf8(request.arguments).ok();
-        Self { caller, request, text, settings, snapshot: None, token: None, edits: Edits::new(), keys }
+        Self {
+            caller,
+            request,
+            text,
+            settings,
+            snapshot: None,
+            token: None,
+            facts: Facts::NONE,
+            edits: Edits::new(),
+            keys,
+        }
     }
 
-    /// The same call with what was taken out of its reserved argument: a token, unless there is one beside the arguments, and the
+    /// Goes on with what was taken out of the reserved argument: a token, unless there is one beside the arguments, and the
     /// arguments without it.
-    pub(crate) fn with_reserved(mut self, reserved: Reserved) -> Self {
+    pub(crate) fn take_reserved(&mut self, reserved: Reserved) {
         self.token = reserved.token;
         self.adopt(reserved.arguments);
-        self
     }
 }
 
@@ -132,6 +143,14 @@ impl Context for Envelope<'_> {
         self.settings.borrow()
     }
 
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn facts_mut(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
+
     fn parts(&mut self) -> Parts<'_> {
         let Self { request, settings, snapshot, token, edits, keys, .. } = self;
         Parts {
@@ -162,6 +181,7 @@ impl Detach for Box<Envelope<'_>> {
             arguments,
             token: request.token.map(Arc::from),
             settings: Arc::clone(self.settings),
+            facts: Facts::NONE,
             edits: self.edits.clone(),
         })
     }
@@ -200,6 +220,7 @@ impl OwnedEnvelope {
             arguments,
             token: request.token.map(Arc::from).or(taken),
             settings,
+            facts: Facts::NONE,
             edits: Edits::new(),
         }
     }
@@ -223,6 +244,14 @@ impl Context for OwnedEnvelope {
 
     fn settings(&self) -> Settings<'_> {
         self.settings.borrow()
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn facts_mut(&mut self) -> &mut Facts {
+        &mut self.facts
     }
 
     fn parts(&mut self) -> Parts<'_> {
@@ -252,6 +281,7 @@ impl Detach for Box<OwnedEnvelope> {
             arguments: Arc::clone(&self.arguments),
             token: self.token.clone(),
             settings: Arc::clone(&self.settings),
+            facts: Facts::NONE,
             edits: self.edits.clone(),
         })
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use callgate_core::digest::Digest;
 use callgate_core::json::{KeySlot, Limits, MAX_DEPTH, Object, key_capacity, scan};
@@ -58,9 +58,16 @@ const GATE_TYPES: [&str; 4] = ["generic", "confirmation", "blocked", "error"];
 #[derive(Clone, Default)]
 pub struct Reply {
     data: Data,
+    bounds: Bounds,
+    /// What most replies do not have, elsewhere: a reply is moved some times on its way.
+    extra: Option<Box<Extra>>,
+}
+
+/// What a reply has beside its data.
+#[derive(Clone, Default, PartialEq)]
+struct Extra {
     message: Option<String>,
     meta: Map<String, Value>,
-    bounds: Bounds,
     meta_dropped: bool,
 }
 
@@ -107,22 +114,26 @@ fn read(text: &str) -> Value {
 }
 
 /// What bounding a reply came to.
-#[derive(Clone, Copy, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 enum Bounds {
     #[default]
     Unknown,
     Within,
     /// The data is a part of what it was.
-    Cut {
-        bytes: usize,
-        digest: Digest,
-    },
+    Cut(Box<Whole>),
     /// The data was too large, may not be cut, and is gone.
     TooLarge {
         bytes: usize,
     },
     /// The data was too deep, and is gone.
     TooDeep,
+}
+
+/// What cut data was.
+#[derive(Clone, PartialEq)]
+struct Whole {
+    bytes: usize,
+    digest: Digest,
 }
 
 impl Reply {
@@ -194,14 +205,14 @@ impl Reply {
     /// The same reply with this message for people. Cut after [`MAX_MESSAGE`] bytes.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
-        self.message = Some(cut_text(message.into(), MAX_MESSAGE));
+        self.extra_mut().message = Some(cut_text(message.into(), MAX_MESSAGE));
         self
     }
 
     /// The same reply with one member more in meta; a later one of the same name replaces the earlier.
     #[must_use]
     pub fn with_meta(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        drop(self.meta.insert(name.into(), value.into()));
+        drop(self.extra_mut().meta.insert(name.into(), value.into()));
         if self.bounds == Bounds::Within {
             self.bounds = Bounds::Unknown;
         }
@@ -235,32 +246,39 @@ impl Reply {
     /// The message for people.
     #[must_use]
     pub fn message(&self) -> Option<&str> {
-        self.message.as_deref()
+        self.extra.as_ref()?.message.as_deref()
     }
 
     /// The tool's own members of meta, under the names that it gave them.
     #[must_use]
-    pub const fn meta(&self) -> &Map<String, Value> {
-        &self.meta
+    pub fn meta(&self) -> &Map<String, Value> {
+        static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+        self.extra.as_ref().map_or_else(|| &*NONE, |extra| &extra.meta)
+    }
+
+    fn extra_mut(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
     }
 
     /// The kind of the result: `list`, `detail`, the tool's own, else `generic`.
     #[must_use]
     pub fn kind(&self) -> &str {
-        self.meta.get("type").and_then(own_type).unwrap_or("generic")
+        self.meta().get("type").and_then(own_type).unwrap_or("generic")
     }
 
     /// Whether the data was cut because it was over the tool's cap.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
-        matches!(self.bounds, Bounds::Cut { .. })
+        matches!(self.bounds, Bounds::Cut(_))
     }
 
     /// Brings the reply into its bounds; `may_cut` says whether a part of the data is better than none.
     pub(crate) fn bound(&mut self, cap: usize, may_cut: bool) {
-        if size_of_members(&self.meta, MAX_META) != Size::Within {
-            dismantle(Value::Object(std::mem::take(&mut self.meta)));
-            self.meta_dropped = true;
+        if let Some(extra) = &mut self.extra
+            && size_of_members(&extra.meta, MAX_META) != Size::Within
+        {
+            dismantle(Value::Object(std::mem::take(&mut extra.meta)));
+            extra.meta_dropped = true;
         }
         let size = match &self.data {
             // What is too deep was not written.
@@ -280,7 +298,7 @@ impl Reply {
                     data => cut(&data.into_value(), cap),
                 };
                 self.data = Data::Value(Value::String(kept));
-                Bounds::Cut { bytes, digest }
+                Bounds::Cut(Box::new(Whole { bytes, digest }))
             }
             (Size::Beyond, Data::Text { text, .. }) => Bounds::TooLarge { bytes: text.len() },
             (Size::Beyond, Data::Value(value)) => Bounds::TooLarge { bytes: exact_size(&value) },
@@ -295,10 +313,10 @@ impl Reply {
     /// answer) is looked at here, and not cut.
     pub(crate) fn fault(&self, cap: usize) -> Option<OutputFault> {
         match self.bounds {
-            Bounds::Within | Bounds::Cut { .. } => None,
+            Bounds::Within | Bounds::Cut(_) => None,
             Bounds::TooLarge { bytes } => Some(OutputFault::TooLarge { bytes, cap }),
             Bounds::TooDeep => Some(OutputFault::TooDeep),
-            Bounds::Unknown => match (size(self.data(), cap), size_of_members(&self.meta, MAX_META)) {
+            Bounds::Unknown => match (size(self.data(), cap), size_of_members(self.meta(), MAX_META)) {
                 (Size::Within, Size::Within) => None,
                 (Size::TooDeep, _) | (_, Size::TooDeep) => Some(OutputFault::TooDeep),
                 (Size::Beyond, _) => Some(OutputFault::TooLarge { bytes: exact_size(self.data()), cap }),
@@ -321,7 +339,8 @@ impl ToolOutput for Reply {
     }
 
     fn write_meta(&self, meta: &mut Object<'_>) -> fmt::Result {
-        for (name, value) in &self.meta {
+        let Some(extra) = &self.extra else { return self.write_bounds(meta) };
+        for (name, value) in &extra.meta {
             let free = match name.as_str() {
                 "type" => own_type(value).is_some(),
                 name => !OWN_META.contains(&name) && !is_reserved_meta(name),
@@ -331,17 +350,24 @@ impl ToolOutput for Reply {
                 continue;
             }
             let renamed = format!("tool_{name}");
-            if !self.meta.contains_key(&renamed) {
+            if !extra.meta.contains_key(&renamed) {
                 meta.raw(&renamed, |out| write_value(value, out))?;
             }
         }
-        if let Bounds::Cut { bytes, digest } = self.bounds {
-            meta.boolean("output_truncated", true)?;
-            meta.number("output_bytes", bytes as u64)?;
-            meta.display("output_digest", &digest)?;
-        }
-        if self.meta_dropped {
+        self.write_bounds(meta)?;
+        if extra.meta_dropped {
             meta.boolean("meta_dropped", true)?;
+        }
+        Ok(())
+    }
+}
+
+impl Reply {
+    fn write_bounds(&self, meta: &mut Object<'_>) -> fmt::Result {
+        if let Bounds::Cut(whole) = &self.bounds {
+            meta.boolean("output_truncated", true)?;
+            meta.number("output_bytes", whole.bytes as u64)?;
+            meta.display("output_digest", &whole.digest)?;
         }
         Ok(())
     }
@@ -356,12 +382,8 @@ fn own_type(value: &Value) -> Option<&str> {
 impl PartialEq for Reply {
     fn eq(&self, other: &Self) -> bool {
         // Taken apart by name, so that a field added later is compared, too.
-        let Self { data, message, meta, bounds, meta_dropped } = self;
-        data.value() == other.data.value()
-            && *message == other.message
-            && *meta == other.meta
-            && *bounds == other.bounds
-            && *meta_dropped == other.meta_dropped
+        let Self { data, bounds, extra } = self;
+        data.value() == other.data.value() && *bounds == other.bounds && *extra == other.extra
     }
 }
 
@@ -381,7 +403,7 @@ impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reply")
             .field("kind", &self.kind())
-            .field("message", &self.message.as_ref().map(|_| ".."))
+            .field("message", &Self::message(self).map(|_| ".."))
             .field("cut", &self.is_cut())
             .finish_non_exhaustive()
     }

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::args::Args;
-use crate::call::{Closed, End, Facts, TaskId, checked_args};
+use crate::call::{Closed, End, TaskId, checked_args};
 use crate::clamp;
 use crate::code::{Code, Effect, Station};
 use crate::context::CallContext;
@@ -113,7 +113,8 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    fn new<C: Context, T: Tool>(ctx: &'a C, tool: Option<&'a T>, facts: &Facts) -> Self {
+    fn new<C: Context, T: Tool>(ctx: &'a C, tool: Option<&'a T>) -> Self {
+        let facts = ctx.facts();
         let settings = ctx.settings();
         Self {
             kind: Kind::Intent,
@@ -142,15 +143,16 @@ impl<'a> Record<'a> {
         }
     }
 
-    pub(crate) fn intent<C: Context, T: Tool>(ctx: &'a C, tool: &'a T, facts: &Facts) -> Self {
-        Self::new(ctx, Some(tool), facts)
+    pub(crate) fn intent<C: Context, T: Tool>(ctx: &'a C, tool: &'a T) -> Self {
+        Self::new(ctx, Some(tool))
     }
 
     pub(crate) fn terminal<C: Context, T: Tool>(closed: &'a Closed<C, T>) -> Self {
         let ended = &closed.ended;
-        let base = Self::new(&ended.ctx, ended.tool.as_ref(), &ended.facts);
+        let facts = ended.ctx.facts();
+        let base = Self::new(&ended.ctx, ended.tool.as_ref());
         Self {
-            kind: if ended.facts.task.is_some() { Kind::Completion } else { Kind::Terminal },
+            kind: if facts.task.is_some() { Kind::Completion } else { Kind::Terminal },
             at: closed.at,
             station: ended.station,
             code: ended.end.code(),
@@ -165,11 +167,11 @@ impl<'a> Record<'a> {
             },
             rule: match &ended.end {
                 End::Denied(denial) => denial.rule(),
-                _ => ended.facts.rule,
+                _ => facts.rule,
             },
             task: match &ended.end {
                 End::Accepted(task) => Some(*task),
-                _ => ended.facts.task,
+                _ => facts.task,
             },
             took_ns: closed.took_ns,
             detail: Some(match &ended.end {

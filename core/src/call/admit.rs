@@ -55,11 +55,10 @@ impl<C: Context, T: Tool> Call<C, T, Authorized> {
     ///
     /// # Errors
     /// The call ends when it is over its budget, or the limiter failed (invariant F1).
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn admit(mut self, answer: Result<Allowance, StoreFault>) -> Result<Call<C, T, Admitted>, Ended<C, T>> {
         match answer {
             Ok(Allowance::Granted { receipt, .. }) => {
-                self.facts.receipt = receipt;
+                self.ctx.facts_mut().receipt = receipt;
                 Ok(self.advance())
             }
             Ok(Allowance::Unlimited) => Ok(self.advance()),
@@ -70,8 +69,8 @@ impl<C: Context, T: Tool> Call<C, T, Authorized> {
         }
     }
 
-    const fn redeems(&self) -> bool {
-        self.facts.ticket.is_some()
+    fn redeems(&self) -> bool {
+        self.ctx.facts().ticket.is_some()
     }
 }
 
@@ -81,7 +80,6 @@ impl<C: Context, T: Tool> Call<C, T, Admitted> {
     ///
     /// # Errors
     /// The planned call.
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn unless_planning(self) -> Result<Call<C, T, Live>, Ended<C, T>> {
         match self.ctx.caller().mode {
             Mode::Execute => Ok(self.advance()),

@@ -16,16 +16,16 @@ impl<C: Context, T: Tool> Call<C, T, Validated> {
     ///
     /// # Errors
     /// The call ends when policy denies it.
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn authorize(mut self, decision: Decision<C::Text>) -> Result<Call<C, T, Authorized>, Ended<C, T>> {
         match decision {
             Decision::Allow(permission) => {
-                self.facts.rule = permission.rule();
-                self.facts.unknown_channel = permission.unknown_channel;
                 // A policy of the host's own may ask for more than the tool does, and never for less.
                 let floor =
                     confirmation_required(self.tool.spec(), &ChannelPolicy::new(""), permission.consent.is_some());
-                self.facts.confirm = permission.confirm.max(floor);
+                let facts = self.ctx.facts_mut();
+                facts.rule = permission.rule();
+                facts.unknown_channel = permission.unknown_channel;
+                facts.confirm = permission.confirm.max(floor);
                 Ok(self.advance())
             }
             Decision::Deny(denial) => Err(self.end(Station::Authorize, End::Denied(denial))),

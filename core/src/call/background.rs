@@ -66,14 +66,13 @@ impl<C: Detach, T: Tool + Clone> Executing<C, T> {
     /// # Errors
     /// The call ends as cancelled when a permit was taken already, so that its tool may have run (invariant G1), and as cancelled
     /// before it started when the copy is not the same call by the same caller (invariants K4, P3). Nothing goes on then.
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     #[expect(clippy::type_complexity, reason = "the two halves of a call")]
     pub fn accept(self, task: TaskId) -> Result<(Ended<C, T>, Executing<C::Detached, T>), Ended<C, T>> {
         let Self { call, minted } = self;
         if minted {
             return Err(call.end(Station::Execute, End::Cancelled { started: true }));
         }
-        let copy = call.ctx.detach();
+        let mut copy = call.ctx.detach();
         let same = copy.request().arguments == call.ctx.request().arguments
             && copy.request().tool == call.ctx.request().tool
             && copy.edits() == call.ctx.edits()
@@ -81,9 +80,9 @@ impl<C: Detach, T: Tool + Clone> Executing<C, T> {
         if !same {
             return Err(call.cancel());
         }
-        let mut facts = call.facts;
-        facts.task = Some(task);
-        let run = Call { ctx: copy, tool: call.tool.clone(), facts, stage: core::marker::PhantomData };
+        *copy.facts_mut() = call.ctx.facts().copied();
+        copy.facts_mut().task = Some(task);
+        let run = Call { ctx: copy, tool: call.tool.clone(), stage: core::marker::PhantomData };
         Ok((call.end(Station::Execute, End::Accepted(task)), run.begin()))
     }
 }

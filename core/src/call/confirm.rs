@@ -43,10 +43,9 @@ impl<C: Context, T: Tool> Call<C, T, Live> {
     ///
     /// # Errors
     /// The call ends when its arguments cannot be digested in the room that the host gave.
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn confirm(mut self) -> Result<Confirm<C, T>, Ended<C, T>> {
-        let presented = self.facts.ticket;
-        if presented.is_none() && self.facts.confirm.is_none() {
+        let presented = self.ctx.facts().ticket;
+        if presented.is_none() && self.ctx.facts().confirm.is_none() {
             return Ok(Confirm::NotNeeded(self.advance()));
         }
         let arguments = match self.digest_arguments() {
@@ -113,7 +112,7 @@ impl<C: Context, T: Tool> Asking<C, T> {
 
     /// Who has to answer.
     pub fn by(&self) -> By {
-        self.call.facts.confirm.unwrap_or(By::Caller)
+        self.call.ctx.facts().confirm.unwrap_or(By::Caller)
     }
 
     /// The scope that an approver needs; `None` when the caller itself answers.
@@ -156,7 +155,7 @@ impl<C: Context, T: Tool> Asking<C, T> {
         let mut call = self.call;
         let end = match answer {
             Ok(Issued { token, expires_at }) => {
-                call.facts.ticket = Some(token.hash());
+                call.ctx.facts_mut().ticket = Some(token.hash());
                 End::Asked { token, expires_at, by }
             }
             Err(IssueFault::Store | IssueFault::Full) => End::StoreFault(Store::Confirmations),
@@ -208,7 +207,6 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
     /// # Errors
     /// The call ends when the claim was refused or the store failed: whether it was claimed is unknown then, so it does not
     /// run (invariant F1).
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn redeemed(
         self,
         answer: Result<Result<By, Refusal>, StoreFault>,
@@ -217,11 +215,11 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
         match answer {
             Ok(Ok(by)) => {
                 // What the tool and the policy demand now counts, not what they demanded when the ticket was issued.
-                if call.facts.confirm == Some(By::Approver) && by == By::Caller {
+                if call.ctx.facts().confirm == Some(By::Approver) && by == By::Caller {
                     return Err(call.end(Station::Confirm, End::Refused(Refusal::OtherTool)));
                 }
-                call.facts.confirm = Some(by);
-                call.facts.redeemed = true;
+                call.ctx.facts_mut().confirm = Some(by);
+                call.ctx.facts_mut().redeemed = true;
                 Ok(call.advance())
             }
             Ok(Err(refusal)) => Err(call.end(Station::Confirm, End::Refused(refusal))),
@@ -233,7 +231,6 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
     ///
     /// # Errors
     /// Always: the call ends.
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn unknown(self) -> Result<Call<C, T, Confirmed>, Ended<C, T>> {
         self.redeemed(Ok(Err(Refusal::Unknown)))
     }

@@ -14,7 +14,7 @@ use crate::request::Context;
 use crate::time::{Now, Timestamp};
 use crate::tool::{Tool, ToolFailure};
 
-use super::{Facts, Store, StoreFault, TaskId, digest_arguments};
+use super::{Store, StoreFault, TaskId, digest_arguments};
 
 /// How a call ended. `O` is a tool's result, `F` its failure, `X` the host's text.
 #[derive(Debug)]
@@ -209,7 +209,6 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
 pub struct Ended<C: Context, T: Tool> {
     pub(crate) ctx: C,
     pub(crate) tool: Option<T>,
-    pub(crate) facts: Facts,
     pub(crate) station: Station,
     pub(crate) end: End<T::Output, T::Failure, C::Text>,
 }
@@ -218,11 +217,10 @@ impl<C: Context, T: Tool> Ended<C, T> {
     pub(super) const fn new(
         ctx: C,
         tool: Option<T>,
-        facts: Facts,
         station: Station,
         end: End<T::Output, T::Failure, C::Text>,
     ) -> Self {
-        Self { ctx, tool, facts, station, end }
+        Self { ctx, tool, station, end }
     }
 
     /// How the call ended.
@@ -238,11 +236,11 @@ impl<C: Context, T: Tool> Ended<C, T> {
     /// Fixes the call's duration and completes what its record needs.
     pub fn close(mut self, now: Now) -> Closed<C, T> {
         let mutating = self.tool.as_ref().is_some_and(|tool| tool.spec().mutating);
-        if self.facts.was_read && (mutating || self.ctx.settings().digest_all) {
+        if self.ctx.facts().was_read && (mutating || self.ctx.settings().digest_all) {
             // Without room for the digest the record goes without it; the call is over either way.
-            let _ = digest_arguments(&mut self.ctx, &mut self.facts);
+            let _ = digest_arguments(&mut self.ctx);
         }
-        let took_ns = now.monotonic.nanos_since(self.facts.started.monotonic);
+        let took_ns = now.monotonic.nanos_since(self.ctx.facts().started.monotonic);
         Closed { ended: self, at: now, took_ns, throttled: None }
     }
 }
@@ -303,7 +301,8 @@ pub struct Closed<C: Context, T: Tool> {
 impl<C: Context, T: Tool> Closed<C, T> {
     /// What to do at the stores before the record is written. Nothing for a plan (invariant R4).
     pub fn settlement(&self) -> Settlement<'_> {
-        let Ended { ctx, facts, end, .. } = &self.ended;
+        let Ended { ctx, end, .. } = &self.ended;
+        let facts = ctx.facts();
         let caller = ctx.caller();
         if caller.mode == Mode::Plan {
             return Settlement { refund: None, attempt: None, withdraw: None };

@@ -23,14 +23,13 @@ impl<C: Context, T: Tool> Call<C, T, Cleared> {
         }
         // A text that was digested or not: a record without the digest is still an intent.
         let _ = self.digest_arguments();
-        Some(Record::intent(&self.ctx, &self.tool, &self.facts))
+        Some(Record::intent(&self.ctx, &self.tool))
     }
 
     /// Takes the audit sink's answer to [`Call::intent`]; `Ok` where there was none to record.
     ///
     /// # Errors
     /// The call ends when the intent could not be recorded (invariants F1, J8).
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn announce(self, answer: Result<(), AuditFault>) -> Result<Call<C, T, Announced>, Ended<C, T>> {
         match answer {
             Ok(()) => Ok(self.advance()),
@@ -128,7 +127,7 @@ impl<C: Context, T: Tool> Executing<C, T> {
     ///
     /// A result that came after the tool's timeout stays a result, and the outcome's meta says that it was late.
     pub fn finished(mut self, finished: Finished<T::Output, T::Failure, C::Text>) -> Ended<C, T> {
-        self.call.facts.spent = NonZeroU64::new(finished.spent_ns.saturating_add(1));
+        self.call.ctx.facts_mut().spent = NonZeroU64::new(finished.spent_ns.saturating_add(1));
         let (station, end) = match finished.ran {
             Ran::Done(output) => {
                 let mut valid = true;

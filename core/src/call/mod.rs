@@ -78,6 +78,7 @@ mod background;
 mod confirm;
 mod end;
 mod execute;
+mod facts;
 mod intercept;
 mod look;
 mod resolve;
@@ -89,21 +90,20 @@ pub use background::{Detach, TaskId};
 pub use confirm::{Asking, Confirm, Confirmed, DEFAULT_APPROVER_SCOPE, IssueFault, Issued, Redeeming};
 pub use end::{Attempts, Closed, End, Ended, Refund, Settlement};
 pub use execute::{Announced, Executing, Finished, Permit, Ran};
+pub use facts::Facts;
 pub use intercept::Cleared;
 pub use resolve::{Load, Loaded, Loading, Lookup, Requested, Resolved, Store, StoreFault, TurnAway};
 pub use validate::Validated;
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::num::NonZeroU64;
 
 use crate::args::Args;
 use crate::code::Station;
 use crate::context::CallContext;
 use crate::digest::Digest;
 use crate::json::KeysFull;
-use crate::limit::Receipt;
-use crate::policy::{By, Subject};
+use crate::policy::Subject;
 use crate::request::{Context, Parts};
 use crate::time::Now;
 use crate::tool::{Tool, ToolSpec};
@@ -116,39 +116,13 @@ use crate::tool::{Tool, ToolSpec};
 pub struct Call<C, T, S> {
     ctx: C,
     tool: T,
-    facts: Facts,
     stage: PhantomData<S>,
-}
-
-/// What was found out about a call on its way. Small: it travels with every stage.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
-    pub(crate) started: Now,
-    pub(crate) arguments: Option<Digest>,
-    pub(crate) ticket: Option<Digest>,
-    pub(crate) rule: Option<i64>,
-    pub(crate) receipt: Receipt,
-    /// Nanoseconds that the tool's body took, and one more, so that it needs no room to be absent.
-    spent: Option<NonZeroU64>,
-    pub(crate) confirm: Option<By>,
-    pub(crate) task: Option<TaskId>,
-    pub(crate) was_read: bool,
-    pub(crate) unknown_channel: bool,
-    pub(crate) redeemed: bool,
-    pub(crate) clamped: bool,
-}
-
-impl Facts {
-    /// How long the tool's body took, in nanoseconds, if it ran.
-    pub(crate) fn spent_ns(&self) -> Option<u64> {
-        self.spent.map(|spent| spent.get().saturating_sub(1))
-    }
 }
 
 impl<C, T, S> Call<C, T, S> {
     /// The same call at another stage.
     fn advance<N>(self) -> Call<C, T, N> {
-        Call { ctx: self.ctx, tool: self.tool, facts: self.facts, stage: PhantomData }
+        Call { ctx: self.ctx, tool: self.tool, stage: PhantomData }
     }
 }
 
@@ -164,13 +138,13 @@ impl<C: Context, T, S> Call<C, T, S> {
     }
 
     /// When the gate received the call.
-    pub const fn received(&self) -> Now {
-        self.facts.started
+    pub fn received(&self) -> Now {
+        self.ctx.facts().started
     }
 
     /// The presented or issued token's hash, once there is one.
-    pub const fn ticket(&self) -> Option<Digest> {
-        self.facts.ticket
+    pub fn ticket(&self) -> Option<Digest> {
+        self.ctx.facts().ticket
     }
 }
 
@@ -187,11 +161,11 @@ impl<C: Context, T: Tool, S> Call<C, T, S> {
 
     /// The digest of the clamped arguments. Computed once, when something needs it.
     fn digest_arguments(&mut self) -> Result<Digest, KeysFull> {
-        digest_arguments(&mut self.ctx, &mut self.facts)
+        digest_arguments(&mut self.ctx)
     }
 
     fn end(self, station: Station, end: End<T::Output, T::Failure, C::Text>) -> Ended<C, T> {
-        Ended::new(self.ctx, Some(self.tool), self.facts, station, end)
+        Ended::new(self.ctx, Some(self.tool), station, end)
     }
 
     /// Gives the call up before the tool started: the caller went away. Legal at every stage before execution.
@@ -226,8 +200,8 @@ impl<C: Context, T: Tool, S: Checked> Call<C, T, S> {
             spec: self.tool.spec(),
             definition: self.tool.definition(),
             args: self.args(),
-            arguments: self.facts.arguments,
-            now: self.facts.started.wall,
+            arguments: self.ctx.facts().arguments,
+            now: self.ctx.facts().started.wall,
         }
     }
 }
@@ -237,14 +211,14 @@ pub(crate) fn checked_args<C: Context>(ctx: &C) -> Args<'_> {
     Args::reread(ctx.text(), ctx.edits())
 }
 
-pub(crate) fn digest_arguments<C: Context>(ctx: &mut C, facts: &mut Facts) -> Result<Digest, KeysFull> {
-    if let Some(digest) = facts.arguments {
+pub(crate) fn digest_arguments<C: Context>(ctx: &mut C) -> Result<Digest, KeysFull> {
+    if let Some(digest) = ctx.facts().arguments {
         return Ok(digest);
     }
     let Parts { request, edits, keys, settings } = ctx.parts();
     let args = Args::reread(str::from_utf8(request.arguments).ok(), edits);
     let digest = args.digest(settings.digest_key, keys)?;
-    facts.arguments = Some(digest);
+    ctx.facts_mut().arguments = Some(digest);
     Ok(digest)
 }
 

@@ -4,7 +4,6 @@ use core::marker::PhantomData;
 
 use crate::code::Station;
 use crate::confirm::{Binding, Refusal, Token, caller_digest};
-use crate::limit::Receipt;
 use crate::name::check_tool_name;
 use crate::request::{Context, Request};
 use crate::time::Now;
@@ -44,22 +43,10 @@ pub enum TurnAway {
 
 impl<C: Context> Call<C, (), Requested> {
     /// Receives a call at `now`.
-    pub fn request(ctx: C, now: Now) -> Self {
-        let facts = Facts {
-            started: now,
-            arguments: None,
-            ticket: None,
-            rule: None,
-            receipt: Receipt::NONE,
-            spent: None,
-            confirm: None,
-            task: None,
-            was_read: false,
-            unknown_channel: false,
-            redeemed: false,
-            clamped: false,
-        };
-        Call { ctx, tool: (), facts, stage: PhantomData }
+    pub fn request(mut ctx: C, now: Now) -> Self {
+        // Whatever the context knew of another call.
+        *ctx.facts_mut() = Facts { started: now, ..Facts::NONE };
+        Call { ctx, tool: (), stage: PhantomData }
     }
 
     /// The name to look up, with what else the caller sent.
@@ -73,13 +60,13 @@ impl<C: Context> Call<C, (), Requested> {
             TurnAway::Shutdown => End::Shutdown,
             TurnAway::Overloaded => End::Overloaded,
         };
-        Ended::new(self.ctx, None, self.facts, Station::Resolve, end)
+        Ended::new(self.ctx, None, Station::Resolve, end)
     }
 
     /// Gives up on a call that was lost on its way: its future was dropped, or the host itself panicked. `started` says whether
     /// its tool had started by then. For the guard that a host keeps for every call (invariants J1, X4).
     pub fn lost<T: Tool>(self, started: bool) -> Ended<C, T> {
-        Ended::new(self.ctx, None, self.facts, Station::Execute, End::Cancelled { started })
+        Ended::new(self.ctx, None, Station::Execute, End::Cancelled { started })
     }
 
     /// Takes the registry's answer. The tool that comes in here serves the call to its end (invariant G2).
@@ -87,7 +74,6 @@ impl<C: Context> Call<C, (), Requested> {
     /// # Errors
     /// The call ends when the tool is unknown or hidden, when a name in the context is outside its grammar (invariant S3),
     /// and when too many calls stand above it (invariant G8).
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn resolve<T: Tool>(self, found: Lookup<T>) -> Result<Load<C, T>, Ended<C, T>> {
         let caller = self.ctx.caller();
         let refused = if let Err(error) = caller.check() {
@@ -97,21 +83,21 @@ impl<C: Context> Call<C, (), Requested> {
         } else {
             None
         };
-        let (ctx, facts) = (self.ctx, self.facts);
+        let ctx = self.ctx;
         if let Some(end) = refused {
-            return Err(Ended::new(ctx, None, facts, Station::Resolve, end));
+            return Err(Ended::new(ctx, None, Station::Resolve, end));
         }
         let end = match found {
             // A registry that answered with another tool than the one asked for would run it under a wrong name.
             Lookup::Found(tool)
                 if tool.spec().name == ctx.request().tool && check_tool_name(tool.spec().name).is_ok() =>
             {
-                return Ok(load(Call { ctx, tool, facts, stage: PhantomData }));
+                return Ok(load(Call { ctx, tool, stage: PhantomData }));
             }
             Lookup::Found(_) | Lookup::Unknown => End::NotFound,
             Lookup::Hidden => End::Hidden,
         };
-        Err(Ended::new(ctx, None, facts, Station::Resolve, end))
+        Err(Ended::new(ctx, None, Station::Resolve, end))
     }
 }
 
@@ -157,7 +143,7 @@ fn load<C: Context, T: Tool>(mut call: Call<C, T, Resolved>) -> Load<C, T> {
         return Load::Fresh(call);
     }
     let token = call.ctx.request().token.and_then(Token::parse);
-    call.facts.ticket = token.map(Token::hash);
+    call.ctx.facts_mut().ticket = token.map(Token::hash);
     Load::Stored(Loading { call, token })
 }
 
@@ -182,7 +168,6 @@ impl<C: Context, T: Tool> Loading<C, T> {
     ///
     /// # Errors
     /// The call ends when the ticket is not good for this caller and tool, or the store failed.
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn loaded(
         self,
         found: Result<Option<Loaded<C::Snapshot>>, StoreFault>,
@@ -217,7 +202,6 @@ impl<C: Context, T: Tool> Loading<C, T> {
     ///
     /// # Errors
     /// Always: the call ends.
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn unknown(self) -> Result<Call<C, T, Resolved>, Ended<C, T>> {
         self.loaded(Ok(None))
     }

@@ -17,19 +17,20 @@ impl<C: Context, T: Tool> Call<C, T, Resolved> {
     ///
     /// # Errors
     /// The call ends when the arguments are malformed, do not fit, or would need more clamps than there is room for.
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     pub fn validate(mut self) -> Result<Call<C, T, Validated>, Ended<C, T>> {
         let Parts { request, edits, keys, .. } = self.ctx.parts();
         let read = look::read(&self.tool, request.arguments, keys, edits);
-        self.facts.was_read = !matches!(read, Err(Refused::Malformed(_)));
-        self.facts.clamped = !edits.is_empty();
+        let clamped = !edits.is_empty();
+        let facts = self.ctx.facts_mut();
+        facts.was_read = !matches!(read, Err(Refused::Malformed(_)));
+        facts.clamped = clamped;
         match read {
             Ok(()) => {}
             Err(Refused::Malformed(error)) => return Err(self.end(Station::Validate, End::Malformed(error))),
             Err(Refused::Invalid) => return Err(self.end(Station::Validate, End::Invalid)),
             Err(Refused::Unclampable(error)) => return Err(self.end(Station::Clamp, End::Unclampable(error))),
         }
-        if self.facts.clamped && look::violates(&self.tool, checked_args(&self.ctx)) {
+        if clamped && look::violates(&self.tool, checked_args(&self.ctx)) {
             return Err(self.end(Station::Clamp, End::Invalid));
         }
         if Subject::wants_arguments_digest(&self.ctx.caller())

@@ -70,16 +70,15 @@ impl Gate {
     }
 
     fn receive<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>, received: Now) -> Received<'a> {
-        let mut envelope = Envelope::new(*caller, request, &self.0.common.settings);
+        let mut envelope = Box::new(Envelope::new(*caller, request, &self.0.common.settings));
         if self.0.common.accept_reserved_argument
             && let Some(reserved) = reserved::take(request)
         {
-            envelope = envelope.with_reserved(reserved);
+            envelope.take_reserved(reserved);
         }
-        Call::request(Box::new(envelope), received)
+        Call::request(envelope, received)
     }
 
-    #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
     fn drive<'a>(
         &'a self,
         call: Received<'a>,
@@ -133,13 +132,15 @@ impl Gate {
         }
         let recorded = call.intent().map_or(Ok(()), |intent| self.record(&intent));
         let call = call.announce(recorded)?;
-        common.executing(&call.subject());
+        if !common.observers.is_empty() {
+            common.executing(&call.subject());
+        }
         if call.spec().background_ms.is_some() {
             let Ok(task) = common.task_id() else { return Err(call.cancel()) };
             let (ended, run) = call.begin().accept(task)?;
             return Ok(Driven::Accepted(ended, task, run));
         }
-        let kept_as = common.cache_key(&call.subject());
+        let kept_as = if common.cache.is_some() { common.cache_key(&call.subject()) } else { None };
         let mut over = None;
         let ended = call.execute(|permit| {
             let ends_the_call = common.ends_with_its_run(permit.spec());

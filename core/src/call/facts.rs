@@ -1,0 +1,98 @@
+//! What was found out about a call on its way.
+
+use core::fmt;
+use core::num::NonZeroU64;
+
+use crate::digest::Digest;
+use crate::limit::Receipt;
+use crate::policy::By;
+use crate::time::Now;
+
+use super::TaskId;
+
+/// What the gate has found out about a call. Opaque: a host gives it room in its [`Context`](crate::request::Context), starting
+/// with [`Facts::NONE`], and the stages read and write it there. It stays in its place while the call goes from stage to stage.
+pub struct Facts {
+    pub(crate) started: Now,
+    pub(crate) arguments: Option<Digest>,
+    pub(crate) ticket: Option<Digest>,
+    pub(crate) rule: Option<i64>,
+    pub(crate) receipt: Receipt,
+    /// Nanoseconds that the tool's body took, and one more, so that it needs no room to be absent.
+    pub(super) spent: Option<NonZeroU64>,
+    pub(crate) confirm: Option<By>,
+    pub(crate) task: Option<TaskId>,
+    pub(crate) was_read: bool,
+    pub(crate) unknown_channel: bool,
+    pub(crate) redeemed: bool,
+    pub(crate) clamped: bool,
+}
+
+impl Facts {
+    /// Nothing is known yet.
+    pub const NONE: Self = Self {
+        started: Now::ZERO,
+        arguments: None,
+        ticket: None,
+        rule: None,
+        receipt: Receipt::NONE,
+        spent: None,
+        confirm: None,
+        task: None,
+        was_read: false,
+        unknown_channel: false,
+        redeemed: false,
+        clamped: false,
+    };
+
+    /// How long the tool's body took, in nanoseconds, if it ran.
+    pub(crate) fn spent_ns(&self) -> Option<u64> {
+        self.spent.map(|spent| spent.get().saturating_sub(1))
+    }
+
+    /// The same facts for a copy of the call: for the stages alone, because facts that anybody could copy could be given to
+    /// another call.
+    pub(super) const fn copied(&self) -> Self {
+        // Taken apart by name, so that a field added later is copied, too.
+        let Self {
+            started,
+            arguments,
+            ticket,
+            rule,
+            receipt,
+            spent,
+            confirm,
+            task,
+            was_read,
+            unknown_channel,
+            redeemed,
+            clamped,
+        } = *self;
+        Self {
+            started,
+            arguments,
+            ticket,
+            rule,
+            receipt,
+            spent,
+            confirm,
+            task,
+            was_read,
+            unknown_channel,
+            redeemed,
+            clamped,
+        }
+    }
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl fmt::Debug for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Facts(..)")
+    }
+}
