@@ -1,14 +1,13 @@
 //! The store of confirmations in memory: what threads get is what they could have got one after the other (invariant N2).
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_core::confirm::{Ticket, caller_digest, principal_digest};
 use callgate_core::context::{CallContext, Scopes};
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
-use callgate_std::clock::{Clock, ManualClock, Now, SharedClock};
+use callgate_std::clock::{ManualClock, SharedClock};
 use callgate_std::confirmations::{
     Binding, By, Capacity, ConfirmationStore, DecideFault, IssueFault, MemoryConfirmations, PendingRequest, Refusal,
     Verdict,
@@ -17,6 +16,7 @@ use callgate_std::entropy::SeededEntropy;
 
 use crate::explore::{self, Answers, Difference, Orders, World};
 use crate::faulty_confirmations::{Fault, FaultyConfirmations};
+use crate::still::{START, clock};
 
 const TTL: u64 = 1_000;
 const ALICE: CallContext<'static> = CallContext::new("web", "r1").with_principal("alice");
@@ -44,10 +44,6 @@ use Act::{Approve, Claim, Deny, Issue, Load, Look, Misuse, Pass, Withdraw};
 
 type Threads = explore::Threads<Act>;
 
-fn start() -> Now {
-    Now { monotonic: callgate_core::time::Instant::from_nanos(1), wall: Timestamp::from_unix_millis(1_000_000) }
-}
-
 fn binding(number: u8) -> Binding {
     let tool = Digest::of_bytes(b"tool");
     let (caller, principal) = (caller_digest(&ALICE), principal_digest(&ALICE));
@@ -63,16 +59,6 @@ fn request(by: By) -> PendingRequest<'static> {
         tool: "fs.write",
         arguments: b"{}",
         summary: String::new(),
-    }
-}
-
-/// A clock that nobody moves, and whose reading is no step that others could come between: those would only multiply the
-/// orders.
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Now {
-        start()
     }
 }
 
@@ -95,15 +81,14 @@ fn memory(clock: SharedClock, by: By) -> (Box<dyn ConfirmationStore>, Digest) {
 }
 
 fn faulty(clock: SharedClock, by: By, fault: Fault) -> (Box<dyn ConfirmationStore>, Digest) {
-    let ticket = Ticket::issue(binding(1), by, start().wall, TTL);
+    let ticket = Ticket::issue(binding(1), by, START.wall, TTL);
     (Box::new(FaultyConfirmations::new(fault, ticket, clock)), FaultyConfirmations::id())
 }
 
 impl Bench {
     fn new(by: By, threads: Threads, make: Make) -> Self {
         let moves = threads.iter().any(|acts| acts.iter().any(|act| matches!(act, Pass)));
-        let clock = moves.then(|| ManualClock::at(start()));
-        let shared = clock.as_ref().map_or_else(|| Arc::new(Still) as SharedClock, ManualClock::shared);
+        let (shared, clock) = clock(moves);
         let (store, ticket) = make(shared, by);
         Self { store, clock, by, ticket }
     }
@@ -148,8 +133,8 @@ struct Shelf {
 
 impl Rules {
     fn new(by: By) -> Self {
-        let ticket = Some(Ticket::issue(binding(1), by, start().wall, TTL));
-        Self(RefCell::new(Shelf { ticket, full: true, now: start().wall }))
+        let ticket = Some(Ticket::issue(binding(1), by, START.wall, TTL));
+        Self(RefCell::new(Shelf { ticket, full: true, now: START.wall }))
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_core::context::CallContext;
 use callgate_core::limit::Bucket;
-use callgate_core::time::{Instant, Timestamp};
-use callgate_std::clock::{Clock, ManualClock, Now, SharedClock};
+use callgate_core::time::Instant;
+use callgate_std::clock::{ManualClock, SharedClock};
 use callgate_std::limiter::{
     Allowance, Charge, ChargeMode, LimitKey, MemoryLimiter, Quota, RateLimiter, Receipt, Refund,
 };
@@ -16,6 +15,7 @@ use callgate_std::limiter::{
 use crate::explore::Orders::{All, Interrupted};
 use crate::explore::{self, Answers, Orders, World};
 use crate::faulty_limiter::{Fault, FaultyLimiter};
+use crate::still::{START, clock};
 
 const BURST: u32 = 2;
 /// Two units in a minute, both at once if need be: one is paid back in [`UNIT`].
@@ -58,19 +58,6 @@ use Act::{Attempt, Pass, Probe, Refund as GiveBack, Reset, Take};
 
 type Threads = explore::Threads<Act>;
 
-fn start() -> Now {
-    Now { monotonic: Instant::from_nanos(3_600_000_000_000), wall: Timestamp::from_unix_millis(1_000_000) }
-}
-
-/// A clock that nobody moves; reading it is no step.
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Now {
-        start()
-    }
-}
-
 /// A limiter, and its clock where that moves.
 struct Bench<L> {
     limiter: L,
@@ -80,8 +67,7 @@ struct Bench<L> {
 impl<L> Bench<L> {
     fn new(threads: Threads, make: impl Fn(SharedClock) -> L) -> Self {
         let moves = threads.iter().any(|acts| acts.iter().any(|act| matches!(act, Pass(_))));
-        let clock = moves.then(|| ManualClock::at(start()));
-        let shared = clock.as_ref().map_or_else(|| Arc::new(Still) as SharedClock, ManualClock::shared);
+        let (shared, clock) = clock(moves);
         Self { limiter: make(shared), clock }
     }
 }
@@ -160,7 +146,7 @@ struct Rules {
 impl Rules {
     fn now(&self) -> Instant {
         let passed = UNIT * self.passed.get();
-        start().monotonic.saturating_add_nanos(u64::try_from(passed.as_nanos()).expect("a model is short"))
+        START.monotonic.saturating_add_nanos(u64::try_from(passed.as_nanos()).expect("a model is short"))
     }
 
     fn take(&self, whose: Whose, cost: u32) -> Allowance {

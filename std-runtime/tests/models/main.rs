@@ -11,6 +11,8 @@ mod explore;
 mod faulty_confirmations;
 mod faulty_limiter;
 mod faulty_slots;
+mod gate;
 mod limiter;
 mod registry;
 mod slots;
+mod still;
