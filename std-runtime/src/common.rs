@@ -203,6 +203,18 @@ impl Common {
         if caller.depth == 0 { &self.slots } else { &self.nested }
     }
 
+    /// How many calls and runs are in flight, those that tools made included.
+    pub fn in_flight(&self) -> usize {
+        self.slots.taken().saturating_add(self.nested.taken())
+    }
+
+    /// Waits until nothing is in flight. In this order: once no call from outside is left, only calls that tools made, and runs that
+    /// those began, can make further ones.
+    pub async fn idle(&self) {
+        self.slots.idle().await;
+        self.nested.idle().await;
+    }
+
     /// Looks the name of a call up.
     pub fn find<C: Context>(&self, call: &Call<C, (), Requested>) -> Lookup<Arc<Tool>> {
         contain(|| self.tools.find(call.asked().tool, &call.caller())).unwrap_or(Lookup::Unknown)

@@ -160,27 +160,22 @@ impl Gate {
     /// flight and the runs in the background have ended, then tells the rest to stop and waits [`GRACE`] longer. Blocks
     /// meanwhile. A gate that went down stays down.
     pub fn shutdown(&self, within: Duration) -> Shutdown {
-        let Common { slots, nested, stop, .. } = &self.0.common;
-        slots.close();
-        let in_flight = || slots.taken().saturating_add(nested.taken());
+        let common = &self.0.common;
+        common.slots.close();
         let wait = |within: Duration| {
             let begun = Instant::now();
-            // In this order: once no call from outside is left, only calls that tools made can make further ones.
-            let all_over = async {
-                slots.idle().await;
-                nested.idle().await;
-            };
-            block_on_until(all_over, || (begun.elapsed() >= within).then_some(()))
+            block_on_until(common.idle(), || (begun.elapsed() >= within).then_some(()))
         };
         let cancelled = match wait(within) {
             Ok(()) => 0,
-            Err(()) => in_flight(),
+            Err(()) => common.in_flight(),
         };
-        nested.close();
-        stop.cancel();
+        // Until here tools could call others.
+        common.nested.close();
+        common.stop.cancel();
         let running = match wait(if cancelled == 0 { Duration::ZERO } else { GRACE }) {
             Ok(()) => 0,
-            Err(()) => in_flight(),
+            Err(()) => common.in_flight(),
         };
         Shutdown { cancelled, running }
     }
