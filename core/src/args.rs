@@ -241,7 +241,24 @@ impl SharedArgs {
 #[cfg(feature = "alloc")]
 impl From<Args<'_>> for SharedArgs {
     fn from(args: Args<'_>) -> Self {
-        Self { text: args.sent().into(), edits: (!args.edits.is_empty()).then(|| args.edits.into()) }
+        Self::with_text(args, args.sent().into())
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl SharedArgs {
+    /// The same, sharing `kept` where that is the very text that the arguments were read from.
+    #[must_use]
+    pub fn sharing(args: Args<'_>, kept: &alloc::sync::Arc<str>) -> Self {
+        if core::ptr::eq::<str>(args.sent(), &**kept) {
+            Self::with_text(args, alloc::sync::Arc::clone(kept))
+        } else {
+            args.into()
+        }
+    }
+
+    fn with_text(args: Args<'_>, text: alloc::sync::Arc<str>) -> Self {
+        Self { text, edits: (!args.edits.is_empty()).then(|| args.edits.into()) }
     }
 }
 

@@ -1,9 +1,12 @@
 //! Telling a call that nobody waits for it any more.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
 
-use crate::lock::{AtomicBool, Event, Mutex, Ordering, lock};
+use crate::lock::{AtomicBool, Mutex, Ordering, lock};
 
 /// Says, once and for good, that a call is to stop. Clones are the same one.
 ///
@@ -23,8 +26,23 @@ pub struct Cancellation(Arc<State>);
 #[derive(Default)]
 struct State {
     cancelled: AtomicBool,
-    event: Event,
-    children: Mutex<Vec<Weak<State>>>,
+    others: Mutex<Others>,
+}
+
+/// Who is to be told. Every call has one of these, and most have at most one who waits: it is kept small.
+#[derive(Default)]
+struct Others {
+    /// The first who waits, under the number 0.
+    first: Option<Waker>,
+    more: Option<Box<More>>,
+}
+
+#[derive(Default)]
+struct More {
+    children: Vec<Weak<State>>,
+    /// Who else waits, under numbers of their own.
+    waits: Vec<(usize, Waker)>,
+    last: usize,
 }
 
 impl Cancellation {
@@ -44,12 +62,13 @@ impl Cancellation {
 
     /// Has this one cancelled with `other` too.
     pub fn cancel_with(&self, other: &Self) {
-        let mut children = lock(&other.0.children);
+        let mut others = lock(&other.0.others);
         // Looked at under the lock that `cancel` takes, so that no child is missed.
         if other.is_cancelled() {
-            drop(children);
+            drop(others);
             return self.cancel();
         }
+        let children = &mut others.more.get_or_insert_default().children;
         if children.len() == children.capacity() {
             children.retain(|child| child.strong_count() > 0);
         }
@@ -61,11 +80,11 @@ impl Cancellation {
         if self.0.cancelled.swap(true, Ordering::SeqCst) {
             return;
         }
-        self.0.event.notify(usize::MAX);
-        let children = std::mem::take(&mut *lock(&self.0.children));
-        for child in children.iter().filter_map(Weak::upgrade) {
-            Self(child).cancel();
-        }
+        let Others { first, more } = std::mem::take(&mut *lock(&self.0.others));
+        first.into_iter().for_each(Waker::wake);
+        let Some(more) = more else { return };
+        more.waits.into_iter().for_each(|(_, waker)| waker.wake());
+        more.children.iter().filter_map(Weak::upgrade).for_each(|child| Self(child).cancel());
     }
 
     /// Whether it was cancelled.
@@ -75,15 +94,77 @@ impl Cancellation {
     }
 
     /// Waits until it is cancelled. Needs no particular executor.
-    pub async fn cancelled(&self) {
-        while !self.is_cancelled() {
-            let listener = self.0.event.listen();
-            // What was cancelled before the listener was there does not notify it.
-            if self.is_cancelled() {
-                return;
-            }
-            listener.await;
+    pub fn cancelled(&self) -> Cancelled {
+        Cancelled { of: self.clone(), number: None }
+    }
+}
+
+/// Waits until a [`Cancellation`] is cancelled.
+#[must_use = "futures do nothing unless they are polled"]
+pub struct Cancelled {
+    of: Cancellation,
+    /// Under which its waker is kept.
+    number: Option<usize>,
+}
+
+impl Others {
+    fn waker(&mut self, number: usize) -> Option<&mut Waker> {
+        if number == 0 {
+            return self.first.as_mut();
         }
+        let waits = &mut self.more.as_mut()?.waits;
+        waits.iter_mut().find(|(held, _)| *held == number).map(|(_, waker)| waker)
+    }
+
+    fn add(&mut self, waker: Waker) -> usize {
+        if self.first.is_none() {
+            self.first = Some(waker);
+            return 0;
+        }
+        let more = self.more.get_or_insert_default();
+        more.last = more.last.wrapping_add(1).max(1);
+        more.waits.push((more.last, waker));
+        more.last
+    }
+
+    fn remove(&mut self, number: usize) {
+        if number == 0 {
+            self.first = None;
+        } else if let Some(more) = &mut self.more {
+            more.waits.retain(|(held, _)| *held != number);
+        }
+    }
+}
+
+impl Future for Cancelled {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let mut others = lock(&this.of.0.others);
+        // Looked at under the lock that `cancel` takes, so that nobody is left waiting.
+        if this.of.is_cancelled() {
+            return Poll::Ready(());
+        }
+        match this.number.and_then(|number| others.waker(number)) {
+            Some(waker) => waker.clone_from(cx.waker()),
+            None => this.number = Some(others.add(cx.waker().clone())),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            lock(&self.of.0.others).remove(number);
+        }
+    }
+}
+
+impl fmt::Debug for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cancelled").finish_non_exhaustive()
     }
 }
 
@@ -126,6 +207,11 @@ mod tests {
         for _ in 0..10_000 {
             drop(whole.child());
         }
-        assert!(lock(&whole.0.children).len() < 16);
+        assert!(lock(&whole.0.others).more.as_ref().unwrap().children.len() < 16);
+        for _ in 0..10_000 {
+            let mut waits = whole.cancelled();
+            assert!(Pin::new(&mut waits).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        }
+        assert!(lock(&whole.0.others).more.as_ref().unwrap().waits.is_empty() && lock(&whole.0.others).first.is_none());
     }
 }

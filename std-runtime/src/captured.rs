@@ -1,7 +1,6 @@
 //! A caller's context that owns its texts, as a call takes it along beyond the memory of whoever made it.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use callgate_core::args::SharedArgs;
@@ -10,35 +9,60 @@ use callgate_core::digest::Digest;
 use callgate_core::policy::{ConsentGrant, GrantedArgs};
 use callgate_core::time::Timestamp;
 
-/// All texts in one piece of memory, and where each stands in it.
-struct Owned {
-    texts: String,
-    tenant: Option<Range<usize>>,
-    principal: Option<Range<usize>>,
-    channel: Range<usize>,
-    scopes: Range<usize>,
-    request_id: Range<usize>,
-    session: Option<Range<usize>>,
-    parent: Option<Range<usize>>,
-    ip: Option<Range<usize>>,
-    user_agent: Option<Range<usize>>,
+/// A context that owns its texts. Cheap to clone.
+///
+/// Every parked call holds one, so it is kept small: all texts stand in one piece of memory, and what few calls have is behind a
+/// pointer.
+#[derive(Clone)]
+pub struct CapturedContext(Arc<Captured>);
+
+struct Captured {
+    texts: Box<str>,
+    tenant: Part,
+    principal: Part,
+    channel: Part,
+    scopes: Part,
+    request_id: Part,
+    session: Part,
+    parent: Part,
+    ip: Part,
+    user_agent: Part,
     depth: u8,
     mode: Mode,
-    signature: Option<(Range<usize>, Range<usize>, Digest)>,
-    grants: Vec<OwnedGrant>,
+    consents: Option<Box<Consents>>,
+}
+
+/// Where a text stands: its start and its length. A start of `u32::MAX` says that there is none.
+#[derive(Clone, Copy)]
+struct Part(u32, u32);
+
+impl Part {
+    const NONE: Self = Self(u32::MAX, 0);
+}
+
+/// Signature and grants.
+struct Consents {
+    signature: Option<OwnedSignature>,
+    grants: cells::Grants,
+}
+
+struct OwnedSignature {
+    signer: String,
+    tool: String,
+    arguments: Digest,
 }
 
 struct OwnedGrant {
-    tool: Range<usize>,
+    tool: String,
     definition: Digest,
-    tenant: Option<Range<usize>>,
-    principal: Range<usize>,
-    session: Option<Range<usize>>,
+    tenant: Option<String>,
+    principal: String,
+    session: Option<String>,
     granted_at: Timestamp,
     expires_at: Timestamp,
     uses_left: Option<u32>,
     arguments: OwnedGrantedArgs,
-    provenance: Range<usize>,
+    provenance: String,
 }
 
 enum OwnedGrantedArgs {
@@ -47,41 +71,55 @@ enum OwnedGrantedArgs {
     Including(SharedArgs),
 }
 
-struct Borrowed<'a> {
-    caller: CallContext<'a>,
-    grants: Vec<ConsentGrant<'a>>,
-}
-
 mod cells {
     #![expect(clippy::mem_forget, reason = "the macro disarms its own drop guards with it")]
 
-    use super::{Borrowed, Owned};
+    use super::{ConsentGrant, OwnedGrant};
     use self_cell::self_cell;
 
+    type List<'a> = Vec<ConsentGrant<'a>>;
+
     self_cell!(
-        /// The texts, and the context that borrows them.
-        pub(super) struct Cell {
-            owner: Owned,
+        /// Grants, and the list of them that core takes.
+        pub(super) struct Grants {
+            owner: Vec<OwnedGrant>,
             #[covariant]
-            dependent: Borrowed,
+            dependent: List,
         }
     );
 }
-
-/// A context that owns its texts. Cheap to clone.
-#[derive(Clone)]
-pub struct CapturedContext(Arc<cells::Cell>);
 
 impl CapturedContext {
     /// The context as the gate takes it.
     #[must_use]
     pub fn borrow(&self) -> CallContext<'_> {
-        let Borrowed { caller, grants } = self.0.borrow_dependent();
-        CallContext { grants, ..*caller }
+        let captured = &*self.0;
+        let text = |Part(start, length): Part| {
+            let (start, length) = (start as usize, length as usize);
+            captured.texts.get(start..start.saturating_add(length)).unwrap_or_default()
+        };
+        let optional = |part: Part| (part.0 != Part::NONE.0).then(|| text(part));
+        let consents = captured.consents.as_deref();
+        CallContext {
+            tenant: optional(captured.tenant),
+            principal: optional(captured.principal),
+            channel: text(captured.channel),
+            scopes: Scopes::new(text(captured.scopes)),
+            request_id: text(captured.request_id),
+            session: optional(captured.session),
+            parent: optional(captured.parent),
+            depth: captured.depth,
+            ip: optional(captured.ip),
+            user_agent: optional(captured.user_agent),
+            mode: captured.mode,
+            signature: consents.and_then(|consents| consents.signature.as_ref()).map(OwnedSignature::borrow),
+            grants: consents.map_or(&[], |consents| consents.grants.borrow_dependent()),
+        }
     }
 }
 
-/// Copies everything. A grant for arguments of a kind that this crate does not know is left out: it covers nothing then.
+/// Copies everything. A grant for arguments of a kind that this crate does not know is left out: it covers nothing then. Texts of
+/// 4 GiB and more together are left out too, so that no name in the copy fits its grammar and the gate refuses it.
 impl From<&CallContext<'_>> for CapturedContext {
     fn from(context: &CallContext<'_>) -> Self {
         // Taken apart by name, so that a field added later is not left behind.
@@ -106,91 +144,89 @@ impl From<&CallContext<'_>> for CapturedContext {
             + scopes.as_str().len()
             + request_id.len();
         let mut texts = String::with_capacity(length);
-        let mut keep = |text: &str| {
-            let start = texts.len();
-            texts.push_str(text);
-            start..texts.len()
+        let mut keep = |text: &str| match (u32::try_from(texts.len()), u32::try_from(text.len())) {
+            (Ok(start), Ok(length)) => {
+                texts.push_str(text);
+                Part(start, length)
+            }
+            _ => Part::NONE,
         };
-        let owned = Owned {
-            tenant: tenant.map(&mut keep),
-            principal: principal.map(&mut keep),
+        let consents = (signature.is_some() || !grants.is_empty()).then(|| {
+            let grants = grants.iter().filter_map(OwnedGrant::of).collect();
+            Box::new(Consents {
+                signature: signature.as_ref().map(OwnedSignature::of),
+                grants: cells::Grants::new(grants, |grants| grants.iter().map(OwnedGrant::borrow).collect()),
+            })
+        });
+        Self(Arc::new(Captured {
+            tenant: tenant.map_or(Part::NONE, &mut keep),
+            principal: principal.map_or(Part::NONE, &mut keep),
             channel: keep(channel),
             scopes: keep(scopes.as_str()),
             request_id: keep(request_id),
-            session: session.map(&mut keep),
-            parent: parent.map(&mut keep),
-            ip: ip.map(&mut keep),
-            user_agent: user_agent.map(&mut keep),
+            session: session.map_or(Part::NONE, &mut keep),
+            parent: parent.map_or(Part::NONE, &mut keep),
+            ip: ip.map_or(Part::NONE, &mut keep),
+            user_agent: user_agent.map_or(Part::NONE, &mut keep),
             depth,
             mode,
-            signature: signature.map(|SignedConsent { signer, tool, arguments }| (keep(signer), keep(tool), arguments)),
-            grants: grants.iter().filter_map(|grant| own_grant(grant, &mut keep)).collect(),
-            texts,
-        };
-        Self(Arc::new(cells::Cell::new(owned, borrow)))
+            consents,
+            texts: texts.into(),
+        }))
     }
 }
 
-fn own_grant(grant: &ConsentGrant<'_>, mut keep: impl FnMut(&str) -> Range<usize>) -> Option<OwnedGrant> {
-    let arguments = match grant.arguments {
-        GrantedArgs::Any => OwnedGrantedArgs::Any,
-        GrantedArgs::Exactly(digest) => OwnedGrantedArgs::Exactly(digest),
-        GrantedArgs::Including(args) => OwnedGrantedArgs::Including(args.into()),
-        _ => return None,
-    };
-    Some(OwnedGrant {
-        tool: keep(grant.tool),
-        definition: grant.definition,
-        tenant: grant.tenant.map(&mut keep),
-        principal: keep(grant.principal),
-        session: grant.session.map(&mut keep),
-        granted_at: grant.granted_at,
-        expires_at: grant.expires_at,
-        uses_left: grant.uses_left,
-        arguments,
-        provenance: keep(grant.provenance),
-    })
+impl OwnedSignature {
+    fn of(signature: &SignedConsent<'_>) -> Self {
+        let SignedConsent { signer, tool, arguments } = *signature;
+        Self { signer: signer.to_owned(), tool: tool.to_owned(), arguments }
+    }
+
+    fn borrow(&self) -> SignedConsent<'_> {
+        let Self { signer, tool, arguments } = self;
+        SignedConsent { signer, tool, arguments: *arguments }
+    }
 }
 
-fn borrow(owned: &Owned) -> Borrowed<'_> {
-    let text = |range: &Range<usize>| owned.texts.get(range.clone()).unwrap_or_default();
-    let optional = |range: &Option<Range<usize>>| range.as_ref().map(text);
-    let caller = CallContext {
-        tenant: optional(&owned.tenant),
-        principal: optional(&owned.principal),
-        channel: text(&owned.channel),
-        scopes: Scopes::new(text(&owned.scopes)),
-        request_id: text(&owned.request_id),
-        session: optional(&owned.session),
-        parent: optional(&owned.parent),
-        depth: owned.depth,
-        ip: optional(&owned.ip),
-        user_agent: optional(&owned.user_agent),
-        mode: owned.mode,
-        signature: owned.signature.as_ref().map(|(signer, tool, arguments)| SignedConsent {
-            signer: text(signer),
-            tool: text(tool),
-            arguments: *arguments,
-        }),
-        grants: &[],
-    };
-    let grants = owned.grants.iter().map(|grant| ConsentGrant {
-        tool: text(&grant.tool),
-        definition: grant.definition,
-        tenant: optional(&grant.tenant),
-        principal: text(&grant.principal),
-        session: optional(&grant.session),
-        granted_at: grant.granted_at,
-        expires_at: grant.expires_at,
-        uses_left: grant.uses_left,
-        arguments: match &grant.arguments {
-            OwnedGrantedArgs::Any => GrantedArgs::Any,
-            OwnedGrantedArgs::Exactly(digest) => GrantedArgs::Exactly(*digest),
-            OwnedGrantedArgs::Including(args) => GrantedArgs::Including(args.borrow()),
-        },
-        provenance: text(&grant.provenance),
-    });
-    Borrowed { caller, grants: grants.collect() }
+impl OwnedGrant {
+    fn of(grant: &ConsentGrant<'_>) -> Option<Self> {
+        Some(Self {
+            tool: grant.tool.to_owned(),
+            definition: grant.definition,
+            tenant: grant.tenant.map(str::to_owned),
+            principal: grant.principal.to_owned(),
+            session: grant.session.map(str::to_owned),
+            granted_at: grant.granted_at,
+            expires_at: grant.expires_at,
+            uses_left: grant.uses_left,
+            arguments: match grant.arguments {
+                GrantedArgs::Any => OwnedGrantedArgs::Any,
+                GrantedArgs::Exactly(digest) => OwnedGrantedArgs::Exactly(digest),
+                GrantedArgs::Including(args) => OwnedGrantedArgs::Including(args.into()),
+                _ => return None,
+            },
+            provenance: grant.provenance.to_owned(),
+        })
+    }
+
+    fn borrow(&self) -> ConsentGrant<'_> {
+        ConsentGrant {
+            tool: &self.tool,
+            definition: self.definition,
+            tenant: self.tenant.as_deref(),
+            principal: &self.principal,
+            session: self.session.as_deref(),
+            granted_at: self.granted_at,
+            expires_at: self.expires_at,
+            uses_left: self.uses_left,
+            arguments: match &self.arguments {
+                OwnedGrantedArgs::Any => GrantedArgs::Any,
+                OwnedGrantedArgs::Exactly(digest) => GrantedArgs::Exactly(*digest),
+                OwnedGrantedArgs::Including(args) => GrantedArgs::Including(args.borrow()),
+            },
+            provenance: &self.provenance,
+        }
+    }
 }
 
 impl fmt::Debug for CapturedContext {

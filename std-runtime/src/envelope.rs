@@ -12,6 +12,7 @@ use callgate_core::request::{Context, Parts, Request, Settings};
 use crate::captured::CapturedContext;
 use crate::reserved::{self, Reserved};
 use crate::settings::GateSettings;
+use crate::tool::OwnedHost;
 
 /// How many keys fit without the heap; most calls have fewer.
 const INLINE_KEYS: usize = 24;
@@ -34,12 +35,33 @@ pub struct Envelope<'a> {
 pub struct OwnedEnvelope {
     caller: CapturedContext,
     tool: Box<str>,
-    arguments: Arc<[u8]>,
+    arguments: Sent,
     token: Option<Arc<str>>,
     settings: Arc<GateSettings>,
     facts: Facts,
     edits: Edits,
-    keys: Keys,
+    /// Exactly as many as the text needs: a parked call holds them.
+    keys: Box<[KeySlot]>,
+}
+
+/// The text of arguments: checked for UTF-8 once, where it passes.
+#[derive(Clone, Debug)]
+enum Sent {
+    Text(Arc<str>),
+    Bytes(Arc<[u8]>),
+}
+
+impl Sent {
+    fn of(bytes: &[u8]) -> Self {
+        str::from_utf8(bytes).map_or_else(|_| Self::Bytes(bytes.into()), |text| Self::Text(text.into()))
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 enum Keys {
@@ -173,11 +195,11 @@ impl Detach for Box<Envelope<'_>> {
 
     fn detach(&self) -> Box<OwnedEnvelope> {
         let request = self.request();
-        let arguments = self.snapshot.clone().unwrap_or_else(|| request.arguments.into());
+        let arguments = Sent::of(request.arguments);
         Box::new(OwnedEnvelope {
             caller: CapturedContext::from(&self.caller),
             tool: request.tool.into(),
-            keys: Keys::for_text(&arguments, MAX_BYTES),
+            keys: exact_keys(arguments.as_bytes()),
             arguments,
             token: request.token.map(Arc::from),
             settings: Arc::clone(self.settings),
@@ -210,13 +232,13 @@ impl OwnedEnvelope {
     ) -> Self {
         let reserved = if accept_reserved { reserved::take(request) } else { None };
         let (arguments, taken) = match reserved {
-            Some(Reserved { token, arguments }) => (arguments, token),
-            None => (request.arguments.into(), None),
+            Some(Reserved { token, arguments }) => (Sent::of(&arguments), token),
+            None => (Sent::of(request.arguments), None),
         };
         Self {
             caller,
             tool: request.tool.into(),
-            keys: Keys::for_text(&arguments, MAX_BYTES),
+            keys: exact_keys(arguments.as_bytes()),
             arguments,
             token: request.token.map(Arc::from).or(taken),
             settings,
@@ -226,16 +248,34 @@ impl OwnedEnvelope {
     }
 }
 
+impl OwnedEnvelope {
+    /// Lends a run what this call holds already, so that it need not be copied.
+    #[must_use]
+    pub fn lend(&self, host: OwnedHost) -> OwnedHost {
+        match &self.arguments {
+            Sent::Text(text) => host.sharing(self.caller.clone(), Arc::clone(text)),
+            Sent::Bytes(_) => host,
+        }
+    }
+}
+
 impl Context for OwnedEnvelope {
     type Text = Arc<str>;
     type Snapshot = Arc<[u8]>;
+
+    fn text(&self) -> Option<&str> {
+        match &self.arguments {
+            Sent::Text(text) => Some(text),
+            Sent::Bytes(_) => None,
+        }
+    }
 
     fn caller(&self) -> CallContext<'_> {
         self.caller.borrow()
     }
 
     fn request(&self) -> Request<'_> {
-        Request { tool: &self.tool, arguments: &self.arguments, token: self.token.as_deref() }
+        Request { tool: &self.tool, arguments: self.arguments.as_bytes(), token: self.token.as_deref() }
     }
 
     fn edits(&self) -> &Edits {
@@ -257,16 +297,16 @@ impl Context for OwnedEnvelope {
     fn parts(&mut self) -> Parts<'_> {
         let Self { tool, arguments, token, settings, edits, keys, .. } = self;
         Parts {
-            request: Request { tool, arguments, token: token.as_deref() },
+            request: Request { tool, arguments: arguments.as_bytes(), token: token.as_deref() },
             edits,
-            keys: keys.as_mut_slice(),
+            keys,
             settings: settings.borrow(),
         }
     }
 
     fn adopt(&mut self, snapshot: Arc<[u8]>) {
-        self.keys = Keys::for_text(&snapshot, MAX_BYTES);
-        self.arguments = snapshot;
+        self.keys = exact_keys(&snapshot);
+        self.arguments = Sent::of(&snapshot);
     }
 }
 
@@ -277,12 +317,18 @@ impl Detach for Box<OwnedEnvelope> {
         Self::new(OwnedEnvelope {
             caller: self.caller.clone(),
             tool: self.tool.clone(),
-            keys: Keys::for_text(&self.arguments, MAX_BYTES),
-            arguments: Arc::clone(&self.arguments),
+            keys: self.keys.clone(),
+            arguments: self.arguments.clone(),
             token: self.token.clone(),
             settings: Arc::clone(&self.settings),
             facts: Facts::NONE,
             edits: self.edits.clone(),
         })
     }
+}
+
+/// Room for the keys of a text. One that is too long is refused before any key is looked at: it gets none.
+fn exact_keys(text: &[u8]) -> Box<[KeySlot]> {
+    let keys = if text.len() > MAX_BYTES { 0 } else { key_capacity(text) };
+    vec![KeySlot::default(); keys].into()
 }

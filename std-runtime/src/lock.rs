@@ -1,5 +1,5 @@
-//! What threads of this crate meet at: locks that a panic elsewhere cannot take away (invariant X3), atomics, a pointer that is
-//! replaced, and an event that is waited for. Under `--cfg callgate_model` they are `loom`'s, whose every order of steps the tests in `tests/models`
+//! What threads of this crate meet at: locks that a panic elsewhere cannot take away (invariant X3), atomics, and a pointer that
+//! is replaced. Under `--cfg callgate_model` they are `loom`'s, whose every order of steps the tests in `tests/models`
 //! run through. [`Arc`](std::sync::Arc) is the standard library's in both: who counts references is no part of the models.
 
 use std::sync::PoisonError;
@@ -7,19 +7,18 @@ use std::sync::PoisonError;
 #[cfg(not(callgate_model))]
 mod primitives {
     pub(crate) use arc_swap::ArcSwap;
-    pub(crate) use event_listener::Event;
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use std::sync::{Mutex, MutexGuard};
 }
 
 #[cfg(callgate_model)]
 mod primitives {
-    pub(crate) use super::modelled::{ArcSwap, Event};
+    pub(crate) use super::modelled::ArcSwap;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
 }
 
-pub(crate) use primitives::{ArcSwap, AtomicBool, AtomicU64, AtomicUsize, Event, Mutex, MutexGuard, Ordering};
+pub(crate) use primitives::{ArcSwap, AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// Locks, whether or not a thread panicked while it held the lock. Every critical section in this crate leaves its value
 /// whole at each point at which it could unwind, so a poisoned lock says nothing about the value.
@@ -29,9 +28,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(callgate_model)]
 mod modelled {
-    use std::future::{Future, poll_fn};
     use std::sync::{Arc, Mutex, PoisonError};
-    use std::task::{Poll, Waker};
 
     use loom::sync::atomic::{AtomicUsize, Ordering};
 
@@ -71,38 +68,6 @@ mod modelled {
             let values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
             #[expect(clippy::indexing_slicing, reason = "only indices of values are stored, and no value is taken out")]
             Arc::clone(&values[index])
-        }
-    }
-    /// The `event-listener` of a model, by its contract for events that wake everybody: whoever listened before a notification
-    /// is told of it.
-    #[derive(Default)]
-    pub(crate) struct Event(loom::sync::Mutex<Notified>);
-
-    #[derive(Default)]
-    struct Notified {
-        times: usize,
-        waiting: Vec<Waker>,
-    }
-
-    impl Event {
-        pub(crate) fn notify(&self, _everybody: usize) {
-            let mut notified = super::lock(&self.0);
-            notified.times = notified.times.saturating_add(1);
-            let waiting = std::mem::take(&mut notified.waiting);
-            drop(notified);
-            waiting.into_iter().for_each(Waker::wake);
-        }
-
-        pub(crate) fn listen(&self) -> impl Future<Output = ()> + Send + '_ {
-            let since = super::lock(&self.0).times;
-            poll_fn(move |cx| {
-                let mut notified = super::lock(&self.0);
-                if notified.times > since {
-                    return Poll::Ready(());
-                }
-                notified.waiting.push(cx.waker().clone());
-                Poll::Pending
-            })
         }
     }
 }

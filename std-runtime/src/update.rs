@@ -120,6 +120,11 @@ impl Chunks {
         Self { cap, bytes: AtomicUsize::new(0) }
     }
 
+    /// The most bytes.
+    pub(crate) const fn cap(&self) -> usize {
+        self.cap
+    }
+
     /// The chunk as an update.
     ///
     /// # Errors

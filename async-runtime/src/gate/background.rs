@@ -14,17 +14,17 @@ use callgate_std::tool::{AsyncNestedCalls, NestedOutcome, Tool};
 use callgate_std::update::PENDING_UPDATES;
 use futures_lite::future::or;
 
-use super::drive::execute;
+use super::execute::Execution;
 use super::parked::{Carried, Over, Parked, Started};
-use super::{Gate, Outcome};
+use super::{Gate, Outcome, Parts};
 
 /// Answers a call at once and lets its tool go on.
-pub(super) async fn accept(call: Parked<Call<Carried, Arc<Tool>, Announced>>) -> Outcome {
+pub(super) async fn accept(mut call: Parked<Call<Carried, Arc<Tool>, Announced>>) -> Outcome {
     let gate = call.passage().gate.clone();
     let common = &gate.0.common;
     let Ok(task) = common.task_id() else { return call.end(Call::cancel).finish(None).await };
-    let (at, clock) = (common.term(call.stage().spec()).started, common.clock.clone());
-    let passage = call.passage().for_background();
+    let at = common.term(call.stage().spec()).started;
+    let passage = call.passage_mut().for_background();
     let mut run = None;
     let over: Over = call.end(|call| match call.begin().accept(task) {
         Ok((ended, executing)) => {
@@ -34,7 +34,7 @@ pub(super) async fn accept(call: Parked<Call<Carried, Arc<Tool>, Announced>>) ->
         Err(ended) => ended,
     });
     // Held from here on: should this future be dropped, the run ends as well, and says so.
-    let run = run.map(|run| Parked::new(Started { run, at, clock }, passage));
+    let run = run.map(|run| Parked::new(Started { run, at }, passage));
     let outcome = over.finish(None).await;
     if let Some(run) = run {
         gate.0.runtime.spawn(Box::pin(go_on(task, run)));
@@ -50,7 +50,7 @@ async fn go_on(task: TaskId, mut run: Parked<Started>) {
     let listed = Listed { gate: gate.clone(), task };
     common.tasks.insert(task, run.passage().cancellation.clone());
     let mut collected = Collected::default();
-    let (over, _) = or(execute(run), async {
+    let (over, _) = or(Execution::new(run), async {
         while let Ok(update) = receiver.recv().await {
             collected.push(update);
         }
@@ -82,14 +82,19 @@ impl Drop for Listed {
 }
 
 /// Calls that a running tool makes go through the same gate, under a request id of their own.
-impl AsyncNestedCalls for Gate {
-    fn call(&self, caller: CallContext<'_>, tool: &str, arguments: &[u8]) -> BoxFuture<'static, NestedOutcome> {
-        let Ok(request_id) = random_request_id(&*self.0.common.entropy) else {
+impl AsyncNestedCalls for Parts {
+    fn call(
+        self: Arc<Self>,
+        caller: CallContext<'_>,
+        tool: &str,
+        arguments: &[u8],
+    ) -> BoxFuture<'static, NestedOutcome> {
+        let Ok(request_id) = random_request_id(&*self.common.entropy) else {
             let ended = NestedOutcome::ended(Some(Code::StoreUnavailable), Effect::None, None);
             return Box::pin(std::future::ready(ended));
         };
         let caller = CallContext { request_id: &request_id, ..caller };
-        let call = Self::call(self, &caller, Request { tool, arguments, token: None });
+        let call = Gate(self).call(&caller, Request { tool, arguments, token: None });
         Box::pin(async move { NestedOutcome::of(call.await) })
     }
 }

@@ -3,13 +3,15 @@
 
 use std::future::{Future, pending};
 use std::ops::ControlFlow;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use callgate_core::audit::AuditFault;
 use callgate_core::call::{
-    Admitted, Announced, Asking, Authorized, Call, Cleared, Confirm, Confirmed, End, Finished, IssueFault, Issued,
-    Live, Load, Loaded, Loading, Lookup, Ran, Redeeming, StoreFault, TurnAway, Validated,
+    Admitted, Announced, Asking, Authorized, Call, Cleared, Confirm, Confirmed, End, IssueFault, Issued, Live, Load,
+    Loaded, Loading, Lookup, Redeeming, StoreFault, TurnAway, Validated,
 };
 use callgate_core::confirm::{By, Refusal};
 use callgate_core::context::CallContext;
@@ -17,21 +19,21 @@ use callgate_core::intercept::Interception;
 use callgate_core::limit::Allowance;
 use callgate_core::policy::Decision;
 use callgate_core::request::Request;
-use callgate_core::time::Now;
+use callgate_std::cache::CacheKey;
 use callgate_std::captured::CapturedContext;
 use callgate_std::confirmations::PendingRequest;
 use callgate_std::contain::{contain, contained};
 use callgate_std::envelope::OwnedEnvelope;
-use callgate_std::failure::Failure;
 use callgate_std::future::BoxFuture;
 use callgate_std::interceptors::weigh;
 use callgate_std::output::Reply;
 use callgate_std::policy;
 use callgate_std::slots::Slots;
-use callgate_std::tool::{self, OwnedHost, Run, Tool};
+use callgate_std::tool::Tool;
 use futures_lite::future::or;
 
-use super::parked::{Carried, Fork, GiveUp, Over, Parked, Passage, Received, Started};
+use super::execute::{Execution, start};
+use super::parked::{Carried, Fork, Over, Parked, Passage, Received};
 use super::{CallOptions, Gate, Outcome};
 use crate::audit::Entry;
 use crate::seam::Seam;
@@ -151,24 +153,62 @@ impl Gate {
     }
 }
 
+/// A call on its way to its outcome. Each part of the way has its memory only while it lasts: a call is parked for the longest time
+/// while its tool runs, and holds little then.
+pub(super) struct Driving(Way);
+
+enum Way {
+    New(Box<Parked<Received>>),
+    Approaching(BoxFuture<'static, Result<At<Announced>, Over>>),
+    Executing(Box<Execution>, Option<Box<CacheKey>>),
+    Finishing(BoxFuture<'static, Outcome>),
+    Through,
+}
+
 /// Takes a call to its outcome.
-pub(super) async fn drive(call: Parked<Received>) -> Outcome {
-    let call = match approach(call).await {
-        Ok(call) => call,
-        Err(over) => return over.finish(None).await,
-    };
-    if call.stage().spec().background_ms.is_some() {
-        return super::background::accept(call).await;
+pub(super) fn drive(call: Parked<Received>) -> Driving {
+    Driving(Way::New(Box::new(call)))
+}
+
+impl Future for Driving {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        loop {
+            let next = match &mut self.0 {
+                Way::New(_) | Way::Through => match std::mem::replace(&mut self.0, Way::Through) {
+                    Way::New(call) => Way::Approaching(Box::pin(approach(*call))),
+                    // Polled after its end.
+                    _ => return Poll::Pending,
+                },
+                Way::Approaching(approach) => match ready!(approach.as_mut().poll(cx)) {
+                    Err(over) => Way::Finishing(Box::pin(over.finish(None))),
+                    Ok(call) if call.stage().spec().background_ms.is_some() => {
+                        Way::Finishing(Box::pin(super::background::accept(call)))
+                    }
+                    Ok(call) => {
+                        let kept_as = call.passage().gate.0.common.cache_key(&call.stage().subject());
+                        Way::Executing(Box::new(Execution::new(start(call))), kept_as.map(Box::new))
+                    }
+                },
+                Way::Executing(execution, kept_as) => {
+                    let (over, at) = ready!(Pin::new(&mut **execution).poll(cx));
+                    let common = &over.passage.gate.0.common;
+                    if let End::Done(reply) = over.ended.end() {
+                        common.keep(kept_as.as_deref().copied(), reply);
+                    }
+                    let ends_the_call = over.ended.spec().is_some_and(|spec| common.ends_with_its_run(spec));
+                    Way::Finishing(Box::pin(over.finish(ends_the_call.then_some(at))))
+                }
+                Way::Finishing(finish) => {
+                    let outcome = ready!(finish.as_mut().poll(cx));
+                    self.0 = Way::Through;
+                    return Poll::Ready(outcome);
+                }
+            };
+            self.0 = next;
+        }
     }
-    let gate = call.passage().gate.clone();
-    let common = &gate.0.common;
-    let kept_as = common.cache_key(&call.stage().subject());
-    let ends_the_call = common.ends_with_its_run(call.stage().spec());
-    let (over, at) = execute(start(call)).await;
-    if let End::Done(reply) = over.ended.end() {
-        common.keep(kept_as, reply);
-    }
-    over.finish(ends_the_call.then_some(at)).await
 }
 
 /// Everything before the tool.
@@ -236,14 +276,16 @@ async fn take(call: &mut Parked<Received>, slots: &Arc<Slots>) -> Result<(), Not
         }
         taken => taken.map_err(NotLetIn::Turned)?,
     };
-    call.passage_mut().places.push(Arc::new(slot));
+    if let Some(free) = call.passage_mut().places.iter_mut().find(|place| place.is_none()) {
+        *free = Some(slot);
+    }
     Ok(())
 }
 
 fn turn_away(call: Parked<Received>, why: NotLetIn) -> Over {
     call.end(|call| match why {
         NotLetIn::Turned(why) => call.turn_away(why),
-        NotLetIn::Cancelled => call.give_up(),
+        NotLetIn::Cancelled => call.lost(false),
     })
 }
 
@@ -394,80 +436,4 @@ impl Gate {
         };
         call.step(|call| call.announce(recorded))
     }
-}
-
-/// Starts the tool's time.
-pub(super) fn start(call: At<Announced>) -> Parked<Started> {
-    let common = &call.passage().gate.clone().0.common;
-    let (at, clock) = (common.term(call.stage().spec()).started, common.clock.clone());
-    call.map(|call| Started { run: call.begin(), at, clock })
-}
-
-/// How a run came to an end.
-enum Came {
-    ToItsEnd(Result<Result<Reply, Failure>, Arc<str>>),
-    Late,
-    Gone,
-}
-
-/// Runs the tool. Its future is stopped at its deadline and when its caller is gone; a body that blocks is told, and left behind.
-pub(super) async fn execute(mut call: Parked<Started>) -> (Over, Now) {
-    let passage = call.passage();
-    let (gate, cancellation) = (passage.gate.clone(), passage.cancellation.clone());
-    let common = &gate.0.common;
-    let mut host = OwnedHost::new(common.clock.clone(), call.stage().at)
-        .with_cancellation(cancellation.clone())
-        .with_nested(Arc::new(gate.clone()));
-    if let Some(updates) = &passage.updates {
-        host = host.with_updates(updates.clone());
-    }
-    let places = passage.places.clone();
-    let term = callgate_std::common::Term::new(call.stage().at, call.stage().run.call().spec());
-    let late = gate.0.runtime.sleep(Duration::from_nanos(term.deadline.nanos_since(common.clock.monotonic())));
-    let Some(permit) = call.stage_mut().run.permit() else {
-        // Started calls have their permit; without one nothing runs.
-        let now = common.now();
-        return (call.end(GiveUp::give_up), now);
-    };
-    let run: BoxFuture<'static, Result<Result<Reply, Failure>, Arc<str>>> = match tool::start(permit, host) {
-        Run::Waiting(run) => Box::pin(contained(run)),
-        Run::Blocking(run) => {
-            let (sender, receiver) = async_channel::bounded(1);
-            gate.0.runtime.spawn_blocking(Box::new(move || {
-                let result = contain(|| run.run());
-                // The places are taken until the body is through, whoever still waits for it.
-                drop(places);
-                drop(sender.try_send(result));
-            }));
-            Box::pin(async move {
-                let never = || Ok(Err(Failure::new("the executor went down before the tool started").without_effect()));
-                receiver.recv().await.unwrap_or_else(|_| never())
-            })
-        }
-    };
-    let gone = async {
-        cancellation.cancelled().await;
-        Came::Gone
-    };
-    let late = async {
-        late.await;
-        Came::Late
-    };
-    let came = or(async { Came::ToItsEnd(run.await) }, or(gone, late)).await;
-    let (finished, at) = match came {
-        Came::ToItsEnd(result) => common.ran(result, term, cancellation.is_cancelled()),
-        Came::Late => stopped(Ran::TimedOut, &gate, &term),
-        Came::Gone => stopped(Ran::Cancelled, &gate, &term),
-    };
-    cancellation.cancel();
-    (call.end(|started| started.run.finished(finished)), at)
-}
-
-fn stopped(
-    ran: Ran<Reply, Failure, Arc<str>>,
-    gate: &Gate,
-    term: &callgate_std::common::Term,
-) -> (Finished<Reply, Failure, Arc<str>>, Now) {
-    let now = gate.0.common.now();
-    (ran.after(now.monotonic.nanos_since(term.started)), now)
 }

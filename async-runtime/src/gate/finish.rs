@@ -187,7 +187,7 @@ impl Closing {
         let Some(closed) = self.closed.take() else { return };
         self.passage.gate.0.common.observers.ended(&closed.record());
         // The places are free before anybody learns that the call is over.
-        self.passage.places.clear();
+        self.passage.places = [None, None];
         let outcome = closed.audited(recorded);
         if let Some(sender) = self.sender.take() {
             drop(sender.try_send(outcome));

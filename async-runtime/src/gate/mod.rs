@@ -3,6 +3,7 @@
 mod background;
 mod builder;
 mod drive;
+mod execute;
 mod finish;
 mod parked;
 

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use callgate_core::call::{Asking, Call, Confirm, Executing, Load, Loading, Ran, Redeeming, Requested};
+use callgate_core::call::{Asking, Call, Confirm, Executing, Load, Loading, Redeeming, Requested};
 use callgate_core::request::Request;
 use callgate_core::time::{Instant, Now};
 use callgate_std::cancellation::Cancellation;
 use callgate_std::captured::CapturedContext;
-use callgate_std::clock::SharedClock;
 use callgate_std::contain::contain;
 use callgate_std::envelope::OwnedEnvelope;
 use callgate_std::slots::Slot;
@@ -26,8 +25,9 @@ pub(super) type Received = Call<Carried, (), Requested>;
 /// What accompanies a call through its stages.
 pub(super) struct Passage {
     pub(super) gate: Gate,
-    /// Given back when the last clone is dropped: a body that blocks keeps them beyond its call.
-    pub(super) places: Vec<Arc<Slot>>,
+    /// The places that the call takes: one of the gate's, and one of its tool's if it has a bound of its own. A body that blocks
+    /// takes them along and keeps them beyond its call.
+    pub(super) places: [Option<Slot>; 2],
     pub(super) updates: Option<async_channel::Sender<Update>>,
     pub(super) cancellation: Cancellation,
     caller: CapturedContext,
@@ -38,14 +38,14 @@ pub(super) struct Passage {
 impl Passage {
     pub(super) fn new(gate: Gate, caller: CapturedContext, tool: &str, received: Now) -> Self {
         let cancellation = gate.0.common.stop.child();
-        Self { gate, places: Vec::new(), updates: None, cancellation, caller, tool: tool.into(), received }
+        Self { gate, places: [None, None], updates: None, cancellation, caller, tool: tool.into(), received }
     }
 
-    /// What accompanies the part of a call that goes on in the background: the same places, and a cancellation of its own.
-    pub(super) fn for_background(&self) -> Self {
+    /// What accompanies the part of a call that goes on in the background: its places, and a cancellation of its own.
+    pub(super) fn for_background(&mut self) -> Self {
         Self {
             gate: self.gate.clone(),
-            places: self.places.clone(),
+            places: std::mem::take(&mut self.places),
             updates: None,
             cancellation: self.gate.0.common.stop.child(),
             caller: self.caller.clone(),
@@ -65,35 +65,35 @@ impl Passage {
 
 /// A stage that can be given up: its future was dropped.
 pub(super) trait GiveUp: Send {
-    fn give_up(self) -> Ended;
+    fn give_up(self, now: Now) -> Ended;
 }
 
 impl GiveUp for Received {
-    fn give_up(self) -> Ended {
+    fn give_up(self, _: Now) -> Ended {
         self.lost(false)
     }
 }
 
 impl<S: Send> GiveUp for Call<Carried, Arc<Tool>, S> {
-    fn give_up(self) -> Ended {
+    fn give_up(self, _: Now) -> Ended {
         self.cancel()
     }
 }
 
 impl GiveUp for Loading<Carried, Arc<Tool>> {
-    fn give_up(self) -> Ended {
+    fn give_up(self, _: Now) -> Ended {
         self.cancel()
     }
 }
 
 impl GiveUp for Asking<Carried, Arc<Tool>> {
-    fn give_up(self) -> Ended {
+    fn give_up(self, _: Now) -> Ended {
         self.cancel()
     }
 }
 
 impl GiveUp for Redeeming<Carried, Arc<Tool>> {
-    fn give_up(self) -> Ended {
+    fn give_up(self, _: Now) -> Ended {
         self.cancel()
     }
 }
@@ -102,15 +102,6 @@ impl GiveUp for Redeeming<Carried, Arc<Tool>> {
 pub(super) struct Started {
     pub(super) run: Executing<Carried, Arc<Tool>>,
     pub(super) at: Instant,
-    pub(super) clock: SharedClock,
-}
-
-/// Whether the tool took effect is unknown.
-impl GiveUp for Started {
-    fn give_up(self) -> Ended {
-        let spent = self.clock.monotonic().nanos_since(self.at);
-        self.run.finished(Ran::Cancelled.after(spent))
-    }
 }
 
 /// A call at a stage. Dropped, it is given up, recorded and settled.
@@ -123,20 +114,20 @@ pub(super) struct Parked<S: GiveUp> {
 pub(super) struct Fork<S>(pub(super) S);
 
 impl GiveUp for Fork<Load<Carried, Arc<Tool>>> {
-    fn give_up(self) -> Ended {
+    fn give_up(self, now: Now) -> Ended {
         match self.0 {
-            Load::Fresh(call) => call.give_up(),
-            Load::Stored(loading) => loading.give_up(),
+            Load::Fresh(call) => call.give_up(now),
+            Load::Stored(loading) => loading.give_up(now),
         }
     }
 }
 
 impl GiveUp for Fork<Confirm<Carried, Arc<Tool>>> {
-    fn give_up(self) -> Ended {
+    fn give_up(self, now: Now) -> Ended {
         match self.0 {
-            Confirm::NotNeeded(call) => call.give_up(),
-            Confirm::Ask(asking) => asking.give_up(),
-            Confirm::Redeem(redeeming) => redeeming.give_up(),
+            Confirm::NotNeeded(call) => call.give_up(now),
+            Confirm::Ask(asking) => asking.give_up(now),
+            Confirm::Redeem(redeeming) => redeeming.give_up(now),
         }
     }
 }
@@ -215,8 +206,9 @@ impl<S: GiveUp> Drop for Parked<S> {
     fn drop(&mut self) {
         let Some(passage) = self.passage.take() else { return };
         passage.cancellation.cancel();
+        let now = passage.gate.0.common.now();
         let stage = self.stage.take();
-        let given_up = stage.and_then(|stage| contain(|| stage.give_up()).ok());
+        let given_up = stage.and_then(|stage| contain(|| stage.give_up(now)).ok());
         let ended = given_up.unwrap_or_else(|| passage.lost());
         Over { ended, passage }.finish_alone();
     }

@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::policy::Denial;
 use crate::request::Context;
 use crate::time::{Now, Timestamp};
-use crate::tool::{Tool, ToolFailure};
+use crate::tool::{Tool, ToolFailure, ToolSpec};
 
 use super::{Store, StoreFault, TaskId, digest_arguments};
 
@@ -231,6 +231,11 @@ impl<C: Context, T: Tool> Ended<C, T> {
     /// Where it ended.
     pub const fn station(&self) -> Station {
         self.station
+    }
+
+    /// The description of the tool, if the name was resolved.
+    pub fn spec(&self) -> Option<&ToolSpec<'_>> {
+        self.tool.as_ref().map(Tool::spec)
     }
 
     /// Fixes the call's duration and completes what its record needs.

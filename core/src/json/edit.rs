@@ -29,9 +29,79 @@ pub enum Replacement {
 
 /// The clamps of one call, in the order of their places. Room for [`MAX_CLAMPS`].
 #[derive(Clone, PartialEq, Debug)]
-pub struct Edits {
-    list: [Edit; MAX_CLAMPS],
+pub struct Edits(List);
+
+/// A list in place, where there is no heap.
+#[cfg(not(feature = "alloc"))]
+#[derive(Clone, PartialEq, Debug)]
+struct List {
+    places: [Edit; MAX_CLAMPS],
     len: usize,
+}
+
+#[cfg(not(feature = "alloc"))]
+impl List {
+    const fn new() -> Self {
+        Self { places: [Edit { at: 0, to: Replacement::Cut { chars: 0 } }; MAX_CLAMPS], len: 0 }
+    }
+
+    fn as_slice(&self) -> &[Edit] {
+        self.places.get(..self.len).unwrap_or_default()
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [Edit] {
+        self.places.get_mut(..self.len).unwrap_or_default()
+    }
+
+    fn push(&mut self, edit: Edit) -> Result<(), Full> {
+        *self.places.get_mut(self.len).ok_or(Full)? = edit;
+        self.len += 1;
+        Ok(())
+    }
+
+    const fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// A list on the heap: most calls clamp nothing, and a call that is parked is not to hold the room for it.
+#[cfg(feature = "alloc")]
+#[derive(Clone, PartialEq, Debug)]
+struct List(alloc::vec::Vec<Edit>);
+
+#[cfg(feature = "alloc")]
+impl List {
+    const fn new() -> Self {
+        Self(alloc::vec::Vec::new())
+    }
+
+    fn as_slice(&self) -> &[Edit] {
+        &self.0
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [Edit] {
+        &mut self.0
+    }
+
+    fn push(&mut self, edit: Edit) -> Result<(), Full> {
+        if self.0.len() >= MAX_CLAMPS {
+            return Err(Full);
+        }
+        self.0.push(edit);
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// More values had to be clamped than [`MAX_CLAMPS`].
@@ -50,7 +120,7 @@ impl Edits {
     /// No clamp.
     #[must_use]
     pub const fn new() -> Self {
-        Self { list: [Edit { at: 0, to: Replacement::Cut { chars: 0 } }; MAX_CLAMPS], len: 0 }
+        Self(List::new())
     }
 
     /// Adds a clamp, in whatever order; one at the same place is replaced.
@@ -58,23 +128,20 @@ impl Edits {
     /// # Errors
     /// There is no room left.
     pub fn push(&mut self, edit: Edit) -> Result<(), Full> {
-        if let Some(same) = self.list.iter_mut().take(self.len).find(|held| held.at == edit.at) {
+        if let Some(same) = self.0.as_mut_slice().iter_mut().find(|held| held.at == edit.at) {
             *same = edit;
             return Ok(());
         }
-        let Some(free) = self.list.get_mut(self.len) else {
-            return Err(Full);
-        };
-        *free = edit;
-        self.len += 1;
+        self.0.push(edit)?;
         // The others are in order, so the new one moves down to its place.
         let mut moving = edit;
-        for held in self.list.iter_mut().take(self.len) {
+        let list = self.0.as_mut_slice();
+        for held in &mut *list {
             if held.at > moving.at {
                 core::mem::swap(held, &mut moving);
             }
         }
-        if let Some(last) = self.list.get_mut(self.len.wrapping_sub(1)) {
+        if let Some(last) = list.last_mut() {
             *last = moving;
         }
         Ok(())
@@ -83,18 +150,18 @@ impl Edits {
     /// The clamps, in the order of their places.
     #[must_use]
     pub fn as_slice(&self) -> &[Edit] {
-        self.list.get(..self.len).unwrap_or_default()
+        self.0.as_slice()
     }
 
     /// Removes all clamps.
-    pub const fn clear(&mut self) {
-        self.len = 0;
+    pub fn clear(&mut self) {
+        self.0.clear();
     }
 
     /// Whether there is no clamp.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.len == 0
+        self.0.is_empty()
     }
 }
 

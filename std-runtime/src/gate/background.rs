@@ -54,7 +54,7 @@ impl Gate {
         let term = common.term(permit.spec());
         let (sender, receiver) = async_channel::bounded(PENDING_UPDATES);
         let host = OwnedHost::new(common.clock.clone(), term.started)
-            .with_nested(Arc::new(self.clone()))
+            .with_nested(Arc::clone(&self.0) as Arc<dyn tool::AsyncNestedCalls>)
             .with_cancellation(cancellation.clone())
             .with_updates(sender);
         let collected = Arc::new(Mutex::new(Collected::default()));

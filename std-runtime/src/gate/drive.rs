@@ -18,7 +18,7 @@ use callgate_core::policy::{Decision, Subject};
 use callgate_core::request::{Context, Request};
 use callgate_core::time::Now;
 
-use super::{Gate, Outcome};
+use super::{Gate, Outcome, Parts};
 use crate::common::Common;
 use crate::confirmations::{Binding, PendingRequest};
 use crate::contain::contain;
@@ -221,7 +221,10 @@ impl Gate {
         let term = common.term(permit.spec());
         let cancelled = || self.is_cancelled(follower);
         let follow = |update: Update| follower.map_or(Ok(()), |follower| follower.take(update));
-        let owned = || OwnedHost::new(common.clock.clone(), term.started).with_nested(Arc::new(self.clone()));
+        let owned = || {
+            OwnedHost::new(common.clock.clone(), term.started)
+                .with_nested(Arc::clone(&self.0) as Arc<dyn AsyncNestedCalls>)
+        };
         let mut host =
             Host::new(&*common.clock, term.started).with_nested(self).with_owned(&owned).with_cancelled(&cancelled);
         if follower.is_some_and(|follower| follower.follow.is_some()) {
@@ -271,10 +274,15 @@ impl NestedCalls for Gate {
     }
 }
 
-impl AsyncNestedCalls for Gate {
-    fn call(&self, caller: CallContext<'_>, tool: &str, arguments: &[u8]) -> BoxFuture<'static, NestedOutcome> {
+impl AsyncNestedCalls for Parts {
+    fn call(
+        self: Arc<Self>,
+        caller: CallContext<'_>,
+        tool: &str,
+        arguments: &[u8],
+    ) -> BoxFuture<'static, NestedOutcome> {
         // This gate blocks its thread while a tool runs, and the body that asks runs on it.
-        Box::pin(std::future::ready(NestedCalls::call(self, caller, tool, arguments)))
+        Box::pin(std::future::ready(NestedCalls::call(&Gate(self), caller, tool, arguments)))
     }
 }
 

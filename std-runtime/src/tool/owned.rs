@@ -30,12 +30,24 @@ use crate::update::{Chunks, Gone, Progress, Update, Updates};
 /// A gate, as a running tool reaches it without waiting on its thread.
 pub trait AsyncNestedCalls: Send + Sync {
     /// Takes a call through the whole gate; see [`NestedCalls::call`]. The future owns what it needs.
-    fn call(&self, caller: CallContext<'_>, tool: &str, arguments: &[u8]) -> BoxFuture<'static, NestedOutcome>;
+    fn call(
+        self: Arc<Self>,
+        caller: CallContext<'_>,
+        tool: &str,
+        arguments: &[u8],
+    ) -> BoxFuture<'static, NestedOutcome>;
 }
 
 /// What a host lends to a run that owns what it needs.
 #[derive(Clone)]
 pub struct OwnedHost {
+    lent: Lent,
+    kept: Option<(CapturedContext, Arc<str>)>,
+}
+
+/// What a run holds of its host.
+#[derive(Clone)]
+struct Lent {
     clock: SharedClock,
     started: Instant,
     cancellation: Cancellation,
@@ -47,27 +59,35 @@ impl OwnedHost {
     /// A host with this clock, on which the run started at `started`.
     #[must_use]
     pub fn new(clock: SharedClock, started: Instant) -> Self {
-        Self { clock, started, cancellation: Cancellation::new(), nested: None, updates: Updates::NONE }
+        let cancellation = Cancellation::new();
+        Self { lent: Lent { clock, started, cancellation, nested: None, updates: Updates::NONE }, kept: None }
     }
 
     /// The same host, which says through this that the caller is gone.
     #[must_use]
     pub fn with_cancellation(mut self, cancellation: Cancellation) -> Self {
-        self.cancellation = cancellation;
+        self.lent.cancellation = cancellation;
         self
     }
 
     /// The same host, through whose gate a body may call other tools.
     #[must_use]
     pub fn with_nested(mut self, nested: Arc<dyn AsyncNestedCalls>) -> Self {
-        self.nested = Some(nested);
+        self.lent.nested = Some(nested);
+        self
+    }
+
+    /// The same host, which shares the caller and the text of the arguments that the call holds already.
+    #[must_use]
+    pub(crate) fn sharing(mut self, caller: CapturedContext, text: Arc<str>) -> Self {
+        self.kept = Some((caller, text));
         self
     }
 
     /// The same host, which takes updates through this channel. A body waits while it is full.
     #[must_use]
     pub fn with_updates(mut self, updates: async_channel::Sender<Update>) -> Self {
-        self.updates = Updates::to(updates);
+        self.lent.updates = Updates::to(updates);
         self
     }
 }
@@ -75,10 +95,10 @@ impl OwnedHost {
 impl fmt::Debug for OwnedHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnedHost")
-            .field("started", &self.started)
-            .field("cancellation", &self.cancellation)
-            .field("nested", &self.nested.is_some())
-            .field("updates", &self.updates)
+            .field("started", &self.lent.started)
+            .field("cancellation", &self.lent.cancellation)
+            .field("nested", &self.lent.nested.is_some())
+            .field("updates", &self.lent.updates)
             .finish_non_exhaustive()
     }
 }
@@ -93,8 +113,7 @@ struct Content {
     args: SharedArgs,
     caller: CapturedContext,
     definition: Arc<Definition>,
-    max_output: usize,
-    host: OwnedHost,
+    host: Lent,
     chunks: Chunks,
 }
 
@@ -118,13 +137,16 @@ impl fmt::Debug for Run {
 }
 
 /// Prepares the run of the tool that `permit` was minted for. The permit is spent.
-pub fn start<C: Context, T: Held>(permit: Permit<'_, C, T>, host: OwnedHost) -> Run {
+pub fn start<C: Context, T: Held>(permit: Permit<'_, C, T>, mut host: OwnedHost) -> Run {
     let tool = permit.tool().tool();
     let (body, definition, max_output) = (tool.body.clone(), Arc::clone(&tool.definition), tool.max_output);
-    let (args, caller) = (permit.args().into(), CapturedContext::from(&permit.caller()));
+    let (args, caller) = match host.kept.take() {
+        Some((caller, text)) => (SharedArgs::sharing(permit.args(), &text), caller),
+        None => (permit.args().into(), CapturedContext::from(&permit.caller())),
+    };
     drop(permit);
     let call =
-        OwnedCall(Arc::new(Content { args, caller, definition, max_output, host, chunks: Chunks::new(max_output) }));
+        OwnedCall(Arc::new(Content { args, caller, definition, host: host.lent, chunks: Chunks::new(max_output) }));
     match body {
         Body::Waiting(body) => Run::Waiting(WaitingRun { call: call.clone(), state: State::New(body, call) }),
         Body::Blocking(body) => Run::Blocking(BlockingRun { call, body }),
@@ -184,11 +206,11 @@ impl BlockingRun {
         let cancelled = || host.cancellation.is_cancelled();
         let update = |update: Update| block_on(host.updates.send(update));
         let mut lent = Host::new(&*host.clock, host.started).with_cancelled(&cancelled).with_updates(&update);
-        let nested = host.nested.as_ref().map(|nested| OnThisThread(&**nested));
+        let nested = host.nested.as_ref().map(OnThisThread);
         if let Some(nested) = &nested {
             lent = lent.with_nested(nested);
         }
-        let reply = body(&ToolCall::lent(args.borrow(), caller.borrow(), definition, call.0.max_output, lent))?;
+        let reply = body(&ToolCall::lent(args.borrow(), caller.borrow(), definition, call.0.chunks.cap(), lent))?;
         Ok(call.bounded(reply))
     }
 }
@@ -200,11 +222,11 @@ impl fmt::Debug for BlockingRun {
 }
 
 /// Nested calls of a body that blocks its thread anyway.
-struct OnThisThread<'a>(&'a dyn AsyncNestedCalls);
+struct OnThisThread<'a>(&'a Arc<dyn AsyncNestedCalls>);
 
 impl NestedCalls for OnThisThread<'_> {
     fn call(&self, caller: CallContext<'_>, tool: &str, arguments: &[u8]) -> NestedOutcome {
-        block_on(self.0.call(caller, tool, arguments))
+        block_on(Arc::clone(self.0).call(caller, tool, arguments))
     }
 }
 
@@ -301,12 +323,12 @@ impl OwnedCall {
     /// A failure when this host does not serve nested calls, and when `scopes` holds one that this call does not have.
     pub async fn call_with(&self, scopes: Scopes<'_>, tool: &str, arguments: &[u8]) -> Result<NestedOutcome, Failure> {
         let Some(gate) = &self.0.host.nested else { return Err(nested::not_served()) };
-        let call = gate.call(nested::child(&self.caller(), scopes)?, tool, arguments);
+        let call = Arc::clone(gate).call(nested::child(&self.caller(), scopes)?, tool, arguments);
         Ok(call.await)
     }
 
     fn bounded(&self, mut reply: Reply) -> Reply {
-        reply.bound(self.0.max_output, self.spec().output_schema.is_none());
+        reply.bound(self.0.chunks.cap(), self.spec().output_schema.is_none());
         reply
     }
 }
