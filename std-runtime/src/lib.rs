@@ -58,6 +58,7 @@ pub mod observer;
 pub mod output;
 pub mod policy;
 mod private_file;
+pub mod provider;
 pub mod registry;
 pub mod render;
 mod reserved;
