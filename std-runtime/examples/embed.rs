@@ -8,52 +8,43 @@ use std::sync::Arc;
 
 use callgate_core::context::{CallContext, Scopes};
 use callgate_core::request::Request;
-use callgate_core::tool::ConfirmBy;
+use callgate_macros::{Output, tool};
 use callgate_std::audit::MemoryAudit;
 use callgate_std::failure::Failure;
 use callgate_std::gate::Gate;
-use callgate_std::output::Reply;
 use callgate_std::registry::Registry;
-use callgate_std::tool::Tool;
-use serde::Deserialize;
-use serde_json::json;
+use serde::Serialize;
 
-#[derive(Deserialize)]
-struct Payment {
-    to: String,
+/// Tells the balance, in cents
+#[tool(name = "account.balance", read_only)]
+fn balance() -> u64 {
+    120_000
+}
+
+#[derive(Serialize, Output)]
+struct Receipt<'a> {
+    paid: u64,
+    to: &'a str,
+}
+
+/// Pays somebody
+#[tool(name = "account.pay", scopes("payments"), mutating, confirm(caller))]
+fn pay<'a>(
+    #[param(length(1..))] to: &'a str,
+    /// In cents. Never more than 100.00 in one call, whatever was asked for
+    #[param(range(1..), clamp(..=10_000))]
     cents: u64,
+) -> Result<Receipt<'a>, Failure> {
+    if to == "nobody" {
+        return Err(Failure::not_found("no such account").public().without_effect());
+    }
+    Ok(Receipt { paid: cents, to })
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let balance = Tool::builder("account.balance")
-        .description("Tells the balance, in cents")
-        .json_schema(json!({"type": "object", "additionalProperties": false}))
-        .read_only()
-        .handler(|_call| Ok(Reply::new(120_000)));
-    let pay = Tool::builder("account.pay")
-        .description("Pays somebody")
-        .json_schema(json!({
-            "type": "object",
-            "properties": {
-                "to": {"type": "string", "minLength": 1},
-                "cents": {"type": "integer", "minimum": 1}
-            },
-            "required": ["to", "cents"],
-            "additionalProperties": false
-        }))
-        .clamp("/cents", ..=10_000) // never more than 100.00 in one call, whatever was asked for
-        .scopes(["payments"])
-        .mutating()
-        .confirm(ConfirmBy::Caller)
-        .typed(|_call, payment: Payment| {
-            if payment.to == "nobody" {
-                return Err(Failure::not_found("no such account").public().without_effect());
-            }
-            Ok(Reply::new(json!({"paid": payment.cents, "to": payment.to})))
-        });
-
     let log = Arc::new(MemoryAudit::new());
-    let gate = Gate::builder(Registry::builder().add(balance).add(pay).build()?).audit(log.clone()).build()?;
+    let gate =
+        Gate::builder(Registry::builder().add(balance::tool()).add(pay::tool()).build()?).audit(log.clone()).build()?;
 
     let reader = CallContext::web("r-1", Some("user:42"), Scopes::new("read"));
     let payer = CallContext::web("r-2", Some("user:42"), Scopes::new("read payments"));

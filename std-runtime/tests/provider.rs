@@ -279,7 +279,7 @@ fn as_json_schema(schema: &Value) -> Value {
             "enum" | "required" | "minimum" | "maximum" | "minItems" | "maxItems" | "minLength" | "maxLength"
             | "pattern" | "description" => drop(out.insert(name.clone(), value.clone())),
             "propertyOrdering" => {
-                assert_eq!(value.as_array().unwrap().len(), members["properties"].as_object().unwrap().len())
+                assert_eq!(value.as_array().unwrap().len(), members["properties"].as_object().unwrap().len());
             }
             other => panic!("no word of Gemini's: {other}"),
         }
