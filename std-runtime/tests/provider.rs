@@ -234,6 +234,16 @@ fn what_can_not_be_said_is_refused() {
         gemini["parameters"]["properties"]["a"],
         json!({"type": "OBJECT", "description": "Members of any name, each of which fits {\"type\":\"string\"}."})
     );
+    let untyped =
+        |values: Value| json!({"type": "object", "properties": {"a": {"enum": values}}, "additionalProperties": false});
+    for mixed in [json!(["x", false]), json!([[1]]), json!([null])] {
+        assert_eq!(refused(Provider::Gemini, untyped(mixed)), ("/properties/a".into(), Unsayable::Untyped));
+    }
+    let numbers = one(Provider::Gemini, &json_tool(untyped(json!([1, null, 2]))));
+    assert_eq!(
+        numbers["parameters"]["properties"]["a"],
+        json!({"type": "INTEGER", "nullable": true, "description": "One of: 1, 2."})
+    );
     let around = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}}}});
     assert_eq!(refused(Provider::Gemini, around).1, Unsayable::Reference);
 }

@@ -50,10 +50,11 @@ impl Lowering<'_> {
         if let Some(kind) = kinds.first() {
             lowered.push(("type".to_owned(), Tree::text(kind.to_ascii_uppercase())));
         } else if !["anyOf", "oneOf"].iter().any(|word| schema.get(word).is_some()) {
-            match schema.get("const").or_else(|| schema.get("enum").and_then(|values| values.items().first())) {
-                Some(Tree::Text(_)) => lowered.push(("type".to_owned(), Tree::text("STRING"))),
-                _ => return Err((at.to_owned(), Unsayable::Untyped)),
-            }
+            let listed = schema
+                .get("const")
+                .map_or_else(|| schema.get("enum").map_or(&[][..], Tree::items), std::slice::from_ref);
+            let kind = one_type(listed).ok_or_else(|| (at.to_owned(), Unsayable::Untyped))?;
+            lowered.push(("type".to_owned(), Tree::text(kind)));
         }
         let whole = kinds == ["integer"];
         for (keyword, value) in schema.members() {
@@ -154,6 +155,21 @@ fn concerns(keyword: &str, kind: &str) -> bool {
         "properties" | "required" | "additionalProperties" => kind == "object",
         _ => true,
     }
+}
+
+/// The type that all of these values have, null aside.
+fn one_type(values: &[Tree]) -> Option<&'static str> {
+    let mut kinds = values.iter().filter_map(|value| match value {
+        Tree::Null => None,
+        Tree::Bool(_) => Some("BOOLEAN"),
+        Tree::Number(number) if number.is_whole() => Some("INTEGER"),
+        Tree::Number(_) => Some("NUMBER"),
+        Tree::Text(_) => Some("STRING"),
+        // Those would have to be described, too.
+        Tree::List(_) | Tree::Object(_) => Some(""),
+    });
+    let first = kinds.next()?;
+    (!first.is_empty() && kinds.all(|kind| kind == first)).then_some(first)
 }
 
 /// Texts to choose from as an enumeration, other values in words. Tells whether null is one of them.
