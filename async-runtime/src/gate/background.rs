@@ -15,7 +15,7 @@ use callgate_std::update::PENDING_UPDATES;
 use futures_lite::future::or;
 
 use super::execute::Execution;
-use super::parked::{Carried, Over, Parked, Started};
+use super::parked::{Carried, GiveUp as _, Over, Parked, Passage, Started};
 use super::{Gate, Outcome, Parts};
 
 /// Answers a call at once and lets its tool go on.
@@ -33,30 +33,36 @@ pub(super) async fn accept(mut call: Parked<Call<Carried, Arc<Tool>, Announced>>
         }
         Err(ended) => ended,
     });
-    // Held from here on: should this future be dropped, the run ends as well, and says so.
-    let run = run.map(|run| Parked::new(Started { run, at }, passage));
+    // Held from here on: should this future be dropped, the run ends as well, and says so. Listed before the answer, so that whoever
+    // has the id can use it.
+    let run = run.map(|run| (Listed::new(&gate, task, &passage), Parked::new(Started { run, at }, passage)));
     let outcome = over.finish(None).await;
-    if let Some(run) = run {
-        gate.0.runtime.spawn(Box::pin(go_on(task, run)));
+    if let Some((listed, run)) = run {
+        gate.0.runtime.spawn(Box::pin(go_on(listed, run)));
     }
     outcome
 }
 
-async fn go_on(task: TaskId, mut run: Parked<Started>) {
+async fn go_on(listed: Listed, mut run: Parked<Started>) {
+    let task = listed.task;
     let gate = run.passage().gate.clone();
     let common = &gate.0.common;
     let (sender, receiver) = async_channel::bounded(PENDING_UPDATES);
     run.passage_mut().updates = Some(sender);
-    let listed = Listed { gate: gate.clone(), task };
-    common.tasks.insert(task, run.passage().cancellation.clone());
     let mut collected = Collected::default();
-    let (over, _) = or(Execution::new(run), async {
-        while let Ok(update) = receiver.recv().await {
-            collected.push(update);
-        }
-        std::future::pending().await
-    })
-    .await;
+    let over = if run.passage().cancellation.is_cancelled() {
+        let now = common.now();
+        run.end(|run| run.give_up(now))
+    } else {
+        let (over, _) = or(Execution::new(run), async {
+            while let Ok(update) = receiver.recv().await {
+                collected.push(update);
+            }
+            std::future::pending().await
+        })
+        .await;
+        over
+    };
     while let Ok(update) = receiver.try_recv() {
         collected.push(update);
     }
@@ -73,6 +79,13 @@ async fn go_on(task: TaskId, mut run: Parked<Started>) {
 struct Listed {
     gate: Gate,
     task: TaskId,
+}
+
+impl Listed {
+    fn new(gate: &Gate, task: TaskId, passage: &Passage) -> Self {
+        gate.0.common.tasks.insert(task, passage.cancellation.clone());
+        Self { gate: gate.clone(), task }
+    }
 }
 
 impl Drop for Listed {

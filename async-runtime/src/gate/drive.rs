@@ -170,6 +170,12 @@ pub(super) fn drive(call: Parked<Received>) -> Driving {
     Driving(Way::New(Box::new(call)))
 }
 
+/// Ends a call that nobody waits for any more before anything was done for it.
+pub(super) fn never_started(call: Parked<Received>) -> Driving {
+    let over = call.end(|call| call.lost(false));
+    Driving(Way::Finishing(Box::pin(over.finish(None))))
+}
+
 impl Future for Driving {
     type Output = Outcome;
 
@@ -258,7 +264,8 @@ enum NotLetIn {
 /// Takes a place for a call, waiting in line if that is allowed.
 async fn take(call: &mut Parked<Received>, slots: &Arc<Slots>) -> Result<(), NotLetIn> {
     let slot = match slots.try_take() {
-        Err(TurnAway::Overloaded) => {
+        // A call that a tool makes does not wait: who holds the places could be waiting for it.
+        Err(TurnAway::Overloaded) if call.stage().caller().depth == 0 => {
             let gate = call.passage().gate.clone();
             let limit = gate.0.runtime.sleep(gate.0.common.max_wait);
             let cancellation = call.passage().cancellation.clone();
@@ -270,7 +277,8 @@ async fn take(call: &mut Parked<Received>, slots: &Arc<Slots>) -> Result<(), Not
             let gone = async {
                 cancellation.cancelled().await;
                 // A gate that goes down cancels everything, and whoever waits in line is told so.
-                Err(if slots.is_closed() { NotLetIn::Turned(TurnAway::Shutdown) } else { NotLetIn::Cancelled })
+                let down = gate.0.common.stop.is_cancelled();
+                Err(if down { NotLetIn::Turned(TurnAway::Shutdown) } else { NotLetIn::Cancelled })
             };
             or(turn, or(gone, vain)).await?
         }

@@ -1,10 +1,12 @@
 //! The async gate: drives core's stages, holds no logic of its own.
 
 mod background;
+mod batch;
 mod builder;
 mod drive;
 mod execute;
 mod finish;
+mod follow;
 mod parked;
 
 use std::fmt;
@@ -31,7 +33,9 @@ use callgate_std::tool::Tool;
 use callgate_std::update::Update;
 use futures_lite::future::or;
 
+pub use batch::Batch;
 pub use builder::GateBuilder;
+pub use follow::{Followed, Following};
 
 use crate::audit::AuditSeam;
 use crate::confirmations::ConfirmationSeam;
@@ -199,30 +203,27 @@ impl Gate {
     /// flight and the runs in the background have ended and are recorded, then cancels the rest and waits [`GRACE`] longer for
     /// their records. A gate that went down stays down.
     pub async fn shutdown(&self, within: Duration) -> Shutdown {
-        let Common { slots, nested, stop, .. } = &self.0.common;
-        slots.close();
-        let cancelled = if self.idle_within(within).await { 0 } else { slots.taken() };
-        // Calls that tools make have no place once the tools are gone.
-        nested.close();
-        stop.cancel();
+        let common = &self.0.common;
+        common.slots.close();
+        let cancelled = if self.idle_within(within).await { 0 } else { common.in_flight() };
+        // Until here tools could call others.
+        common.nested.close();
+        common.stop.cancel();
         let grace = if cancelled == 0 { Duration::ZERO } else { GRACE };
-        let running = if self.idle_within(grace).await { 0 } else { slots.taken() };
+        let running = if self.idle_within(grace).await { 0 } else { common.in_flight() };
         Shutdown { cancelled, running }
     }
 
     async fn idle_within(&self, within: Duration) -> bool {
         let limit = self.0.runtime.sleep(within);
-        let idle = self.0.common.slots.idle();
-        or(
-            async {
-                idle.await;
-                true
-            },
-            async {
-                limit.await;
-                false
-            },
-        )
+        let idle = async {
+            self.0.common.idle().await;
+            true
+        };
+        or(idle, async {
+            limit.await;
+            false
+        })
         .await
     }
 
