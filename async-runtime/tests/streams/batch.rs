@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use callgate_async::seam::Immediate;
 use callgate_core::context::CallContext;
+use callgate_core::policy::{Decision, Subject};
 use callgate_core::tool::ConfirmBy;
 use callgate_std::batch::{BatchCall, BatchError, BatchOptions, Delivery};
 use callgate_std::failure::Failure;
 use callgate_std::output::Reply;
+use callgate_std::policy::Policy;
 use callgate_std::tool::ToolBuilder;
 use futures_lite::StreamExt as _;
 use proptest::prelude::*;
@@ -148,6 +151,29 @@ fn r1_a_cancelled_batch_delivers_an_outcome_for_every_call() {
         world.sorted_lines(),
         ["a terminal cancelled unknown", "b terminal cancelled unknown", "c terminal cancelled none"]
     );
+}
+
+/// Counts what it is asked, and allows nothing.
+struct Asked(Arc<AtomicUsize>);
+
+impl Policy for Asked {
+    fn decide(&self, _: &Subject<'_>) -> Decision<Arc<str>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        callgate_std::policy::fault()
+    }
+}
+
+#[test]
+fn nobody_is_asked_about_a_call_that_was_cancelled_before_it_was_started() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let policy = Immediate(Asked(Arc::clone(&asked)));
+    let world = world_with(tools(), |builder| builder.policy(policy));
+    let calls = ["a", "b"].map(|id| BatchCall { id, caller: CallContext::cli(id), request: request("ok") });
+    let batch = world.gate.batch(&calls, ORDERED).unwrap();
+    batch.cancel();
+    assert_eq!(block_on(batch.collect::<Vec<_>>()).len(), 2);
+    assert_eq!(world.sorted_lines(), ["a terminal cancelled none", "b terminal cancelled none"]);
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
 }
 
 /// J1, X4: so have those of a batch that is dropped.
