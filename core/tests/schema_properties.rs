@@ -10,6 +10,7 @@ use callgate_core::json::{KeySlot, Limits, key_capacity};
 use callgate_core::schema::{Property, Schema};
 use generate::{CANARY, Choices};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 /// Gives `text` to `look` as arguments.
 fn read<T>(text: &str, look: impl FnOnce(Args<'_>) -> T) -> T {
@@ -66,6 +67,26 @@ proptest! {
         let Ok(again) = import::import(&document) else { return Ok(()) };
         let text = arguments(&document, seed);
         prop_assert_eq!(violations(&schema, &text).is_empty(), violations(&again, &text).is_empty(), "{} {}", document, text);
+    }
+}
+
+/// The compiler writes the same text as the program.
+#[test]
+fn both_ways_to_write_a_schema_write_the_same() {
+    let mut runner =
+        TestRunner::new(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() });
+    let same = |schema: Schema<'static>| {
+        let mut text = String::new();
+        schema.write_json_schema(&mut text).unwrap();
+        prop_assert_eq!(schema.json_bytes(), text.len());
+        let constant = schema.json_text::<32_768>();
+        prop_assert_eq!(constant.as_str(), if text.len() > 32_768 { "" } else { &*text });
+        Ok(())
+    };
+    runner.run(&generate::schemas(), same).unwrap();
+    for bound in [0.1, -12.25, 0.0001, 123_456_789.012_345, 4_503_599_627_370.5, 1.0, -0.0, 1e15, 0.300_000_000_000_001]
+    {
+        same(Schema::number().minimum_f64(bound).describe("\u{e4}\u{20ac}\u{1f600}\t\"\\\r\n")).unwrap();
     }
 }
 

@@ -3,6 +3,7 @@
 use callgate_core::args::Args;
 use callgate_core::call::Permit;
 use callgate_core::context::Scopes;
+use callgate_core::json_schema;
 use callgate_core::request::Envelope;
 use callgate_core::schema::Schema;
 use callgate_core::tool::{ConfirmBy, Tool, ToolSpec, Violation};
@@ -33,17 +34,23 @@ enum Mode {
 }
 
 pub(crate) const SCHEMA: Schema<'static> = Order::SCHEMA;
+/// What is advertised, written by the compiler.
+const INPUT: &str = json_schema!(SCHEMA);
 
 pub(crate) struct Valve {
     spec: ToolSpec<'static>,
 }
 
 impl Valve {
-    pub(crate) const READ: Self =
-        Self { spec: ToolSpec::new("valve.read", "Tells how far a valve is open").with_fields(Order::FIELDS) };
+    pub(crate) const READ: Self = Self {
+        spec: ToolSpec::new("valve.read", "Tells how far a valve is open")
+            .with_input_schema(INPUT)
+            .with_fields(Order::FIELDS),
+    };
     pub(crate) const MOVE: Self = Self {
         spec: ToolSpec::new("valve.move", "Moves a valve")
             .mutating()
+            .with_input_schema(INPUT)
             .with_fields(Order::FIELDS)
             .with_scopes(Scopes::new("valves admin"))
             .with_confirm(ConfirmBy::Nobody),

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use super::{Additional, Choices, Limit, Literal, MAX_DEPTH, Property, Schema, Types, number};
+use super::{Additional, Choices, Literal, MAX_DEPTH, Property, Schema, Types};
 use crate::json::write::escape;
 
 impl Schema<'_> {
@@ -148,19 +148,9 @@ fn write_enum(out: &mut dyn Write, types: Types, choices: &Choices<'_>) -> fmt::
     out.write_char(']')
 }
 
-/// Writes the bounds of numbers: the narrower of what is declared and of what the integer's width says.
+/// Writes the bounds of numbers.
 fn write_range(members: &mut Members<'_>, schema: &Schema<'_>) -> fmt::Result {
-    let integer = schema.types.contains(Types::INTEGER) && !schema.types.contains(Types::NUMBER);
-    let (least, greatest) = if integer { schema.width.bounds() } else { (None, None) };
-    let inclusive = |at| Limit { at, exclusive: false };
-    let lower = match (schema.minimum, least) {
-        (Some(limit), Some(least)) if number::compare(limit.at, least).is_lt() => Some(inclusive(least)),
-        (limit, least) => limit.or(least.map(inclusive)),
-    };
-    let upper = match (schema.maximum, greatest) {
-        (Some(limit), Some(greatest)) if number::compare(limit.at, greatest).is_gt() => Some(inclusive(greatest)),
-        (limit, greatest) => limit.or(greatest.map(inclusive)),
-    };
+    let (lower, upper) = schema.bounds();
     for (limit, inclusive, exclusive) in
         [(lower, "minimum", "exclusiveMinimum"), (upper, "maximum", "exclusiveMaximum")]
     {

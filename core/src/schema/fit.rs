@@ -48,6 +48,23 @@ impl Schema<'_> {
         self
     }
 
+    /// The bounds of numbers: the narrower of what is declared and of what the integer's width says.
+    pub(super) const fn bounds(&self) -> (Option<Limit>, Option<Limit>) {
+        let integer = self.types.contains(Types::INTEGER) && !self.types.contains(Types::NUMBER);
+        let (least, greatest) = if integer { self.width.bounds() } else { (None, None) };
+        let lower = match (self.minimum, least) {
+            (Some(limit), Some(least)) if number::compare(limit.at, least).is_ge() => Some(limit),
+            (_, Some(least)) => Some(Limit { at: least, exclusive: false }),
+            (limit, None) => limit,
+        };
+        let upper = match (self.maximum, greatest) {
+            (Some(limit), Some(greatest)) if number::compare(limit.at, greatest).is_le() => Some(limit),
+            (_, Some(greatest)) => Some(Limit { at: greatest, exclusive: false }),
+            (limit, None) => limit,
+        };
+        (lower, upper)
+    }
+
     /// Whether `value` fits as it is: no refusal, no clamp.
     pub(super) const fn takes(&self, value: Literal<'_>) -> bool {
         self.types.contains(value.types())

@@ -27,6 +27,8 @@
 //!
 //! Nothing is coerced or filled in (invariant S9): `"1"` is no number and a default is only advertised.
 //!
+//! The same text can be written while the program is compiled: [`json_schema!`](crate::json_schema).
+//!
 //! A schema can also carry what is no matter of JSON Schema: the [clamps](Schema::clamped) of its fields and which of them
 //! are [secrets](Schema::secret). [`Schema::rules`] makes the tool's [`FieldRule`](crate::tool::FieldRule)s of them, which
 //! are what the gate goes by.
@@ -38,6 +40,7 @@
 //! every argument where it hits such a limit (invariant F5).
 
 mod check;
+mod constant;
 mod export;
 mod fit;
 mod literal;
@@ -49,6 +52,7 @@ mod types;
 mod validate;
 
 pub use check::{SchemaError, SchemaFault};
+pub use constant::JsonText;
 pub use literal::Literal;
 pub use mark::Rules;
 pub use types::Types;

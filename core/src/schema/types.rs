@@ -62,10 +62,18 @@ impl Types {
             (Types::ARRAY, "array"),
             (Types::OBJECT, "object"),
         ];
-        NAMES.into_iter().filter_map(move |(kind, name)| {
-            let covered = kind == Self::INTEGER && self.contains(Self::NUMBER);
-            (self.contains(kind) && !covered).then_some(name)
-        })
+        NAMES.into_iter().filter_map(move |(kind, name)| self.names_alone(kind).then_some(name))
+    }
+
+    /// Whether one of the seven types is in the set, and is not told by another one that is.
+    pub(super) const fn names_alone(self, kind: Self) -> bool {
+        let covered = kind.0 == Self::INTEGER.0 && self.contains(Self::NUMBER);
+        self.contains(kind) && !covered
+    }
+
+    /// How many types are named.
+    pub(super) const fn count(self) -> u32 {
+        self.0.count_ones().saturating_sub(if self.contains(Self::NUMBER) { 1 } else { 0 })
     }
 }
 
