@@ -13,3 +13,8 @@ pub mod limiter;
 pub mod policy;
 pub mod runtime;
 pub mod seam;
+
+/// What the README shows in Rust, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -71,8 +71,3 @@ mod typed_text;
 pub mod update;
 mod value_text;
 pub mod view;
-
-/// What the README shows in Rust, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;
