@@ -33,14 +33,27 @@ pub(super) async fn accept(mut call: Parked<Call<Carried, Arc<Tool>, Announced>>
         }
         Err(ended) => ended,
     });
-    // Held from here on: should this future be dropped, the run ends as well, and says so. Listed before the answer, so that whoever
-    // has the id can use it.
-    let run = run.map(|run| (Listed::new(&gate, task, &passage), Parked::new(Started { run, at }, passage)));
-    let outcome = over.finish(None).await;
-    if let Some((listed, run)) = run {
-        gate.0.runtime.spawn(Box::pin(go_on(listed, run)));
+    let mut over = over;
+    // Listed before the answer, so that whoever has the id can use it.
+    over.then = run.map(|run| {
+        let listed = Listed::new(&gate, task, &passage);
+        Box::new(Accepted { listed, run: Parked::new(Started { run, at }, passage) })
+    });
+    over.finish(None).await
+}
+
+/// A run whose call is about to be answered. Dropped, it is given up, and says so.
+pub(super) struct Accepted {
+    listed: Listed,
+    run: Parked<Started>,
+}
+
+impl Accepted {
+    /// Lets it go on.
+    pub(super) fn go_on(self) {
+        let runtime = Arc::clone(&self.run.passage().gate.0.runtime);
+        runtime.spawn(Box::pin(go_on(self.listed, self.run)));
     }
-    outcome
 }
 
 async fn go_on(listed: Listed, mut run: Parked<Started>) {

@@ -10,6 +10,7 @@ use callgate_core::time::Now;
 use callgate_std::contain::contain;
 use callgate_std::tool::Tool;
 
+use super::background::Accepted;
 use super::drive::{ask, offload_with, within};
 use super::parked::{Carried, Over, Passage};
 use super::{Gate, Outcome};
@@ -48,16 +49,20 @@ impl Over {
     /// Closes the call and, where nothing has to wait, finishes it.
     #[expect(clippy::result_large_err, reason = "one of the two is moved on at once")]
     fn close(self, at: Option<Now>, sender: Option<async_channel::Sender<Outcome>>) -> Result<Outcome, Closing> {
-        let Self { ended, passage } = self;
+        let Self { ended, passage, then } = self;
         let gate = passage.gate.clone();
         let mut closed = ended.close(at.unwrap_or_else(|| gate.0.common.now()));
         if !gate.finishes_at_once() {
-            return Err(Closing { closed: Some(closed), passage, sender, recording: false });
+            return Err(Closing { closed: Some(closed), passage, sender, then, recording: false });
         }
         gate.settle_now(&mut closed);
         let recorded = gate.record_now(&closed.record());
         gate.0.common.observers.ended(&closed.record());
         drop(passage);
+        // Nobody waits for a call that is finished alone.
+        if let (Some(accepted), Some(_)) = (then, sender) {
+            accepted.go_on();
+        }
         Ok(closed.audited(recorded))
     }
 }
@@ -114,6 +119,7 @@ pub(super) struct Closing {
     closed: Option<Closed>,
     passage: Passage,
     sender: Option<async_channel::Sender<Outcome>>,
+    then: Option<Box<Accepted>>,
     /// A sink has been given the record and has not answered.
     recording: bool,
 }
@@ -189,8 +195,9 @@ impl Closing {
         // The places are free before anybody learns that the call is over.
         self.passage.places = [None, None];
         let outcome = closed.audited(recorded);
-        if let Some(sender) = self.sender.take() {
-            drop(sender.try_send(outcome));
+        let delivered = self.sender.take().is_some_and(|sender| sender.try_send(outcome).is_ok());
+        if let Some(accepted) = self.then.take().filter(|_| delivered) {
+            accepted.go_on();
         }
     }
 }

@@ -14,6 +14,7 @@ use callgate_std::tool::Tool;
 use callgate_std::update::Update;
 
 use super::Gate;
+use super::background::Accepted;
 
 /// What a call carries.
 pub(super) type Carried = Box<OwnedEnvelope>;
@@ -148,6 +149,8 @@ where
 pub(super) struct Over {
     pub(super) ended: Ended,
     pub(super) passage: Passage,
+    /// What goes on once the call is recorded and its outcome is delivered; given up, after the record, if it is not.
+    pub(super) then: Option<Box<Accepted>>,
 }
 
 impl<S: GiveUp> Parked<S> {
@@ -183,7 +186,7 @@ impl<S: GiveUp> Parked<S> {
         let passage = self.passage.take().expect("a passage");
         match next {
             Ok(stage) => Ok(Parked::new(stage, passage)),
-            Err(ended) => Err(Over { ended, passage }),
+            Err(ended) => Err(Over { ended, passage, then: None }),
         }
     }
 
@@ -198,7 +201,7 @@ impl<S: GiveUp> Parked<S> {
     #[expect(clippy::expect_used, reason = "both are there until `step` or `end` take them, which use the call up")]
     pub(super) fn end(mut self, end: impl FnOnce(S) -> Ended) -> Over {
         let ended = end(self.stage.take().expect("a stage"));
-        Over { ended, passage: self.passage.take().expect("a passage") }
+        Over { ended, passage: self.passage.take().expect("a passage"), then: None }
     }
 }
 
@@ -210,6 +213,6 @@ impl<S: GiveUp> Drop for Parked<S> {
         let stage = self.stage.take();
         let given_up = stage.and_then(|stage| contain(|| stage.give_up(now)).ok());
         let ended = given_up.unwrap_or_else(|| passage.lost());
-        Over { ended, passage }.finish_alone();
+        Over { ended, passage, then: None }.finish_alone();
     }
 }
