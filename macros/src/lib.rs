@@ -86,7 +86,9 @@ use syn::{DeriveInput, parse_macro_input};
 /// | type | in | is |
 /// |---|---|---|
 /// | `&ToolCall<'_>` | `fn` | the call: who asks, clock, deadline, cancellation, progress, nested calls |
-/// | `&OwnedCall`, `OwnedCall` | `async fn` | the same |
+/// | `Cancelled<'_>` | `fn` | what tells that nobody waits any more |
+/// | `Reporter<'_>` | `fn` | what takes progress, and parts of the result |
+/// | `&OwnedCall`, `OwnedCall` | `async fn` | the call |
 /// | `&Cancellation`, `Cancellation` | `async fn` | what tells that the caller is gone |
 /// | `&CallContext<'_>` | both | who asks |
 ///

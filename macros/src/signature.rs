@@ -31,6 +31,12 @@ enum Given {
         /// Whether the function keeps it.
         owned: bool,
     },
+    /// The same, and what takes reports, of a function that blocks.
+    Handle {
+        /// The method of the call that gives it.
+        method: &'static str,
+        by_reference: bool,
+    },
 }
 
 /// How a field becomes what the function takes.
@@ -128,6 +134,11 @@ impl Shape {
             Given::Caller => quote!(#call.caller()),
             Given::Cancellation { owned: true } => quote!(::core::clone::Clone::clone(#call.cancellation())),
             Given::Cancellation { owned: false } => quote!(#call.cancellation()),
+            Given::Handle { method, by_reference } => {
+                let method = Ident::new(method, Span::call_site());
+                let reference = by_reference.then(|| quote!(&));
+                quote!(#reference #call.#method())
+            }
             Given::Field(nth, handing) => {
                 let room = rooms.get(*nth);
                 match handing {
@@ -217,11 +228,11 @@ fn injected(parameter: &PatType, is_async: bool) -> syn::Result<Option<Given>> {
         (Some("OwnedCall"), true) => Given::Call { owned: !borrowed },
         (Some("OwnedCall"), false) => return wrong("a function that does not wait takes `&ToolCall<'_>`"),
         (Some("Cancellation"), true) => Given::Cancellation { owned: !borrowed },
-        (Some("Cancellation"), false) => {
-            return wrong(
-                "a function that does not wait takes `&ToolCall<'_>`, and asks its `is_cancelled` now and then",
-            );
-        }
+        (Some("Cancellation"), false) => return wrong("a function that does not wait takes `Cancelled<'_>`"),
+        (Some("Cancelled"), true) => return wrong("a function that waits takes `Cancellation`"),
+        (Some("Cancelled"), false) => Given::Handle { method: "cancellation", by_reference: borrowed },
+        (Some("Reporter"), true) => return wrong("a function that waits takes `&OwnedCall`, and tells it"),
+        (Some("Reporter"), false) => Given::Handle { method: "reporter", by_reference: borrowed },
         _ => return Ok(None),
     };
     if let Some(attribute) = parameter.attrs.first() {

@@ -42,7 +42,7 @@ fn given(#[param(secret)] call: &ToolCall<'_>, caller: CallContext<'_>, owned: O
 
 /// Does something
 #[tool]
-async fn waits(call: &ToolCall<'_>) {}
+async fn waits(call: &ToolCall<'_>, gone: Cancelled<'_>, report: Reporter<'_>) {}
 
 /// Does something
 #[tool]

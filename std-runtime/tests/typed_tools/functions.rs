@@ -1,5 +1,7 @@
 //! `#[tool]` on functions.
 
+use std::ops::ControlFlow;
+
 use callgate_core::context::CallContext;
 use callgate_core::request::Request;
 use callgate_core::tool::ConfirmBy;
@@ -9,8 +11,8 @@ use callgate_std::failure::Failure;
 use callgate_std::gate::Gate;
 use callgate_std::output::Reply;
 use callgate_std::registry::Registry;
-use callgate_std::tool::{OwnedCall, ToolBuilder, ToolCall};
-use callgate_std::update::Progress;
+use callgate_std::tool::{Cancelled, OwnedCall, Reporter, ToolBuilder, ToolCall};
+use callgate_std::update::{Progress, Update};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -127,6 +129,17 @@ async fn wait(
     Ok(format!("{name} {times} {}", caller.request_id))
 }
 
+/// Counts, and tells how far it is
+#[tool]
+fn count(to: u8, cancelled: Cancelled<'_>, report: &Reporter<'_>) -> Result<u8, Failure> {
+    for done in 0..to {
+        cancelled.check()?;
+        report.progress(Progress::count(done.into()));
+        report.chunk(done)?;
+    }
+    Ok(to)
+}
+
 fn registry(tool: ToolBuilder) -> Registry {
     Registry::builder().add(tool).build().unwrap()
 }
@@ -241,4 +254,27 @@ fn an_async_function_is_a_tool() {
     let schema: Value = serde_json::from_str(wait::tool().build().unwrap().spec().input_schema.unwrap()).unwrap();
     assert_eq!(schema["required"], json!(["name", "times"]));
     assert_eq!(schema["properties"].as_object().unwrap().len(), 2);
+}
+
+/// What the gate gives is the call's own: who follows it gets the reports, and who is gone stops it.
+#[test]
+fn handles_are_those_of_the_call() {
+    assert_eq!(count(2, Cancelled::NEVER, &Reporter::NOBODY).ok(), Some(2));
+    assert!(count(2, Cancelled::when(&|| true), &Reporter::NOBODY).is_err());
+    let gate = Gate::builder(registry(count::tool())).build().unwrap();
+    let request = || Request { tool: "count", arguments: br#"{"to": 3}"#, token: None };
+    let mut told = Vec::new();
+    let outcome = gate.call_following(&CallContext::cli("r1"), request(), |update| {
+        told.push(match update {
+            Update::Progress(progress) => progress.to_string(),
+            Update::Chunk(chunk) => format!("{chunk}!"),
+        });
+        ControlFlow::Continue(())
+    });
+    assert_eq!(outcome.output().map(|reply| reply.data().to_string()).as_deref(), Some("3"));
+    assert_eq!(told, ["0", "0!", "1", "1!", "2", "2!"]);
+    let outcome = gate.call_following(&CallContext::cli("r2"), request(), |_| ControlFlow::Break(()));
+    assert!(outcome.output().is_none());
+    let schema: Value = serde_json::from_str(count::tool().build().unwrap().spec().input_schema.unwrap()).unwrap();
+    assert_eq!(schema["required"], json!(["to"]));
 }
