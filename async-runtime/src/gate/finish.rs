@@ -53,7 +53,7 @@ impl Over {
         let gate = passage.gate.clone();
         let mut closed = ended.close(at.unwrap_or_else(|| gate.0.common.now()));
         if !gate.finishes_at_once() {
-            return Err(Closing { closed: Some(closed), passage, sender, then, recording: false });
+            return Err(Closing { closed: Some(closed), passage, sender, then, recorded: None });
         }
         gate.settle_now(&mut closed);
         let recorded = gate.record_now(&closed.record());
@@ -120,8 +120,8 @@ pub(super) struct Closing {
     passage: Passage,
     sender: Option<async_channel::Sender<Outcome>>,
     then: Option<Box<Accepted>>,
-    /// A sink has been given the record and has not answered.
-    recording: bool,
+    /// What a sink that was given the record says of it; a fault for as long as it says nothing.
+    recorded: Option<Result<(), AuditFault>>,
 }
 
 impl Closing {
@@ -166,31 +166,32 @@ impl Closing {
         {
             closed.settle(attempts);
         }
-        let recorded = match &gate.0.audit {
+        match &gate.0.audit {
             Some(Seam::Waiting(sink)) => {
                 let entry = Entry::of(&closing.stage().record());
-                closing.recording = true;
-                let recorded = match entry {
-                    Ok(entry) => within(&gate, sink.record(entry)).await.unwrap_or(Err(AuditFault)),
-                    Err(fault) => Err(fault),
-                };
-                closing.recording = false;
-                recorded
+                closing.recorded = Some(Err(AuditFault));
+                if let Ok(entry) = entry {
+                    closing.recorded = within(&gate, sink.record(entry)).await.or(Some(Err(AuditFault)));
+                }
             }
             Some(Seam::Blocking(sink)) => {
                 let sink = Arc::clone(sink);
-                let record = move |closing: &mut Self| contain(|| sink.record(&closing.stage().record()));
-                let (back, recorded) = offload_with(&gate, closing, record).await;
-                closing = back;
-                recorded.and_then(Result::ok).unwrap_or(Err(AuditFault))
+                let record = move |closing: &mut Self| {
+                    let recorded = contain(|| sink.record(&closing.stage().record()));
+                    // Kept with the call, which may find nobody who waits for it when it comes back.
+                    closing.recorded = Some(recorded.unwrap_or(Err(AuditFault)));
+                };
+                (closing, _) = offload_with(&gate, closing, record).await;
             }
-            Some(Seam::Immediate(_)) | None => gate.record_now(&closing.stage().record()),
-        };
-        closing.answer(recorded);
+            Some(Seam::Immediate(_)) | None => {}
+        }
+        closing.answer();
     }
 
-    fn answer(&mut self, recorded: Result<(), AuditFault>) {
+    /// Answers whoever waits. A sink that was not given the record yet is given it now.
+    fn answer(&mut self) {
         let Some(closed) = self.closed.take() else { return };
+        let recorded = self.recorded.take().unwrap_or_else(|| self.passage.gate.record_now(&closed.record()));
         self.passage.gate.0.common.observers.ended(&closed.record());
         // The places are free before anybody learns that the call is over.
         self.passage.places = [None, None];
@@ -203,15 +204,16 @@ impl Closing {
 }
 
 /// An executor that goes down drops what it was given. The record is then handed over without waiting; one that a sink was given
-/// and did not answer for is not written twice.
+/// before is not written twice.
 impl Drop for Closing {
     fn drop(&mut self) {
         let Some(closed) = &self.closed else { return };
-        let recorded = if self.recording { Err(AuditFault) } else { self.passage.gate.record_now(&closed.record()) };
+        let recorded = self.recorded.unwrap_or_else(|| self.passage.gate.record_now(&closed.record()));
         if recorded.is_err() {
             tracing::error!("the record of a call that ended while its executor went down may be lost");
         }
-        self.answer(recorded);
+        self.recorded = Some(recorded);
+        self.answer();
     }
 }
 
