@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use callgate_core::policy::{Decision, Phase, PolicyGate, Rule, RuleFault, Subject};
+use callgate_std::contain::contained;
 use callgate_std::policy::{ChannelPolicies, Policy as BlockingPolicy};
 
 use crate::seam::{Seam, seams};
@@ -60,8 +61,9 @@ impl<P: RuleProvider> Policy for RuledPolicies<P> {
         match gate.before_rules(subject) {
             Phase::Denied(denial) => Decision::Deny(denial),
             Phase::NeedsRule(pending) => {
-                let found = self.rules.find(subject).await;
-                pending.with_rule(found)
+                // Contained here, so that what is known of the channel stays with the denial.
+                let found = contained(self.rules.find(subject)).await;
+                pending.with_rule(found.unwrap_or(Err(RuleFault::Panicked)))
             }
         }
     }
