@@ -62,6 +62,8 @@ async fn go_on(listed: Listed, mut run: Parked<Started>) {
     let common = &gate.0.common;
     let (sender, receiver) = async_channel::bounded(PENDING_UPDATES);
     run.passage_mut().updates = Some(sender);
+    // The time that it took to record the answer is not the tool's.
+    run.stage_mut().at = common.term(run.stage().run.call().spec()).started;
     let mut collected = Collected::default();
     let over = if run.passage().cancellation.is_cancelled() {
         let now = common.now();
