@@ -74,7 +74,7 @@ proptest! {
         let world = world(tools());
         let mut delivered = run(&world, &names, BatchOptions { at_once, delivery });
         if !ordered {
-            delivered.sort_by_key(|(id, _)| id[1..].parse::<usize>().unwrap());
+            delivered.sort_by_key(|(id, _)| id.get(1..).unwrap().parse::<usize>().unwrap());
         }
         let expected: Vec<_> = names.iter().enumerate().map(|(at, name)| (format!("c{at}"), end(name))).collect();
         prop_assert_eq!(delivered, expected);

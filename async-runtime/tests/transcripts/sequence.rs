@@ -1,0 +1,60 @@
+//! Sequences of calls, decisions, faults and time that nobody thought of.
+
+use callgate_core::confirm::Verdict;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::world::log::Way;
+use crate::world::script::{Brings, Calling, EVERYBODY, Step, TOOLS, Who, call};
+
+const ARGUMENTS: [&str; 6] = [
+    "{}",
+    r#"{"n":5}"#,
+    r#"{"n":99,"password":"hunter2"}"#,
+    r#"{"n":2,"rows":[1,77]}"#,
+    r#"{"n":"x"}"#,
+    r#"{"n":1,"n":1}"#,
+];
+
+fn brings() -> impl Strategy<Value = Brings> {
+    prop_oneof![
+        6 => Just(Brings::Nothing),
+        4 => (0..3_usize).prop_map(Brings::Token),
+        1 => Just(Brings::Made),
+        1 => Just(Brings::Garbage),
+    ]
+}
+
+fn who() -> impl Strategy<Value = Who> {
+    prop_oneof![4 => Just(Who::Local), 2 => Just(Who::Alice), 2 => select(EVERYBODY.as_slice())]
+}
+
+pub(crate) fn calling() -> impl Strategy<Value = Calling> {
+    let tool = prop_oneof![3 => select(TOOLS), 2 => Just("w.confirm"), 2 => Just("b.approve")];
+    let rare = || prop::bool::weighted(0.1);
+    (who(), tool, select(ARGUMENTS.as_slice()), brings(), rare(), rare(), rare()).prop_map(
+        |(who, tool, arguments, brings, plan, gone, followed)| Calling {
+            brings,
+            plan,
+            gone,
+            followed,
+            ..call(who, tool, arguments)
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        12 => calling().prop_map(Step::Call),
+        3 => (0..3_usize, select([Verdict::Approve, Verdict::Deny].as_slice()), who())
+            .prop_map(|(at, verdict, who)| Step::Decide(at, verdict, who)),
+        2 => select([1_u64, 600, 20_000, 59_999, 60_000].as_slice()).prop_map(Step::Advance),
+        1 => (-70_000..70_000_i64).prop_map(Step::SetClock),
+        2 => (0..9_usize, select([Way::Error, Way::Lost, Way::Panic].as_slice()))
+            .prop_map(|(after, way)| Step::Plant(after, way)),
+    ]
+}
+
+pub(crate) fn sequence() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 1..10)
+}
