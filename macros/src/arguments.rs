@@ -8,7 +8,8 @@ use syn::{Data, DeriveInput, Fields, FieldsUnnamed};
 use crate::choice;
 use crate::kind::with_lifetime;
 use crate::param::Param;
-use crate::record::{Field, Record, only_lifetimes, with_source_lifetime};
+use crate::reader::with_source_lifetime;
+use crate::record::{Field, Record, only_lifetimes};
 use crate::serde_names::rename_all;
 use crate::text::{Faults, doc_of};
 

@@ -9,7 +9,8 @@ use syn::{DataEnum, DeriveInput, Fields, Ident, Type, Variant};
 
 use crate::kind::with_lifetime;
 use crate::param::Param;
-use crate::record::{Field, Record, lifetimes, static_type, with_source_lifetime};
+use crate::reader::{self, Reading};
+use crate::record::{Field, Record, static_type};
 use crate::serde_names::{Case, Side, told};
 use crate::text::{Faults, Name, doc_of, plain};
 
@@ -175,11 +176,6 @@ fn description(own: Option<String>, alternatives: &[Alternative]) -> Option<Stri
 
 fn read(input: &DeriveInput, alternatives: &[Alternative]) -> TokenStream {
     let (ident, generics) = (&input.ident, &input.generics);
-    let lifetimes = lifetimes(generics);
-    let with_de = with_source_lifetime(generics);
-    let (impl_generics, _, _) = with_de.split_for_impl();
-    let (_, type_generics, _) = generics.split_for_impl();
-    let names = alternatives.iter().map(|it| &it.wire.text);
     let type_name = plain(ident);
     let Some((last, others)) = alternatives.split_last() else { return TokenStream::new() };
     // The position is that of a declared name, so the last arm stands for the last variant.
@@ -188,41 +184,23 @@ fn read(input: &DeriveInput, alternatives: &[Alternative]) -> TokenStream {
         quote!(#nth => #arm,)
     });
     let last = arm(ident, last);
-    quote! {
-        #[automatically_derived]
-        impl #impl_generics ::callgate_core::typed::Read<'callgate_de> for #ident #type_generics {
-            fn read<CallgateSource: ::callgate_core::typed::serde::Deserializer<'callgate_de>>(
-                source: CallgateSource,
-            ) -> ::core::result::Result<Self, CallgateSource::Error> {
-                const NAMES: &[&str] = &[#(#names),*];
-                struct CallgateVisitor #generics (::core::marker::PhantomData<(#(&#lifetimes (),)*)>);
-                impl #impl_generics ::callgate_core::typed::serde::de::Visitor<'callgate_de>
-                    for CallgateVisitor #type_generics
-                {
-                    type Value = #ident #type_generics;
-
-                    fn expecting(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                        f.write_str("one of several alternatives")
-                    }
-
-                    fn visit_enum<CallgateVariant: ::callgate_core::typed::serde::de::EnumAccess<'callgate_de>>(
-                        self,
-                        data: CallgateVariant,
-                    ) -> ::core::result::Result<Self::Value, CallgateVariant::Error> {
-                        #[allow(unused_imports, reason = "not every enum holds values")]
-                        use ::callgate_core::typed::serde::de::VariantAccess as _;
-                        let (position, content) =
-                            data.variant_seed(::callgate_core::typed::VariantName(NAMES))?;
-                        ::core::result::Result::Ok(match position {
-                            #(#arms)*
-                            _ => #last,
-                        })
-                    }
-                }
-                source.deserialize_enum(#type_name, NAMES, CallgateVisitor(::core::marker::PhantomData))
-            }
+    let visit = quote! {
+        fn visit_enum<CallgateVariant: ::callgate_core::typed::serde::de::EnumAccess<'callgate_de>>(
+            self,
+            data: CallgateVariant,
+        ) -> ::core::result::Result<Self::Value, CallgateVariant::Error> {
+            #[allow(unused_imports, reason = "not every enum holds values")]
+            use ::callgate_core::typed::serde::de::VariantAccess as _;
+            let (position, content) = data.variant_seed(::callgate_core::typed::VariantName(NAMES))?;
+            ::core::result::Result::Ok(match position {
+                #(#arms)*
+                _ => #last,
+            })
         }
-    }
+    };
+    let ask = quote!(source.deserialize_enum(#type_name, NAMES, visitor));
+    let names = alternatives.iter().map(|it| &it.wire.text);
+    reader::read(ident, generics, names, &Reading { expecting: "one of several alternatives", visit, ask })
 }
 
 fn arm(of: &Ident, alternative: &Alternative) -> TokenStream {

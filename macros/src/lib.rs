@@ -37,6 +37,7 @@ mod kind;
 mod number;
 mod output;
 mod param;
+mod reader;
 mod record;
 mod serde_names;
 mod signature;

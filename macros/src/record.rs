@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, GenericParam, Generics, Ident, Lifetime, LifetimeParam, Type};
+use syn::{Attribute, GenericParam, Generics, Ident, Lifetime, Type};
 
 use crate::kind::with_lifetime;
 use crate::param::{DefaultValue, Param, Written};
+use crate::reader::{self, Reading, lifetimes};
 use crate::serde_names::{Case, Side, told};
 use crate::text::{Faults, Name, doc_of, plain};
 
@@ -154,11 +155,6 @@ impl Record {
 
     fn read(&self) -> TokenStream {
         let Self { ident, generics, .. } = self;
-        let lifetimes = lifetimes(generics);
-        let with_de = with_source_lifetime(generics);
-        let (impl_generics, _, _) = with_de.split_for_impl();
-        let (_, type_generics, _) = generics.split_for_impl();
-        let names = self.fields.iter().map(|field| &field.wire.text);
         let rooms: Vec<_> = (0..self.fields.len()).map(|nth| format_ident!("field_{nth}")).collect();
         let declarations = self.fields.iter().zip(&rooms).map(|(Field { ty, .. }, room)| {
             quote!(let mut #room: ::core::option::Option<#ty> = ::core::option::Option::None;)
@@ -201,46 +197,28 @@ impl Record {
             }
         });
         let last = self.hidden.then(|| quote!(callgate_lifetimes: ::core::marker::PhantomData,));
-        quote! {
-            #[automatically_derived]
-            impl #impl_generics ::callgate_core::typed::Read<'callgate_de> for #ident #type_generics {
-                fn read<CallgateSource: ::callgate_core::typed::serde::Deserializer<'callgate_de>>(
-                    source: CallgateSource,
-                ) -> ::core::result::Result<Self, CallgateSource::Error> {
-                    const NAMES: &[&str] = &[#(#names),*];
-                    struct CallgateVisitor #generics (::core::marker::PhantomData<(#(&#lifetimes (),)*)>);
-                    impl #impl_generics ::callgate_core::typed::serde::de::Visitor<'callgate_de>
-                        for CallgateVisitor #type_generics
-                    {
-                        type Value = #ident #type_generics;
-
-                        fn expecting(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                            f.write_str("an object")
-                        }
-
-                        fn visit_map<CallgateMembers: ::callgate_core::typed::serde::de::MapAccess<'callgate_de>>(
-                            self,
-                            mut members: CallgateMembers,
-                        ) -> ::core::result::Result<Self::Value, CallgateMembers::Error> {
-                            #(#declarations)*
-                            while let ::core::option::Option::Some(position) =
-                                members.next_key_seed(::callgate_core::typed::FieldName(NAMES))?
-                            {
-                                match position {
-                                    #(#arms)*
-                                    _ => {
-                                        let _: ::callgate_core::typed::serde::de::IgnoredAny =
-                                            members.next_value()?;
-                                    }
-                                }
-                            }
-                            ::core::result::Result::Ok(#ident { #(#values,)* #last })
+        let visit = quote! {
+            fn visit_map<CallgateMembers: ::callgate_core::typed::serde::de::MapAccess<'callgate_de>>(
+                self,
+                mut members: CallgateMembers,
+            ) -> ::core::result::Result<Self::Value, CallgateMembers::Error> {
+                #(#declarations)*
+                while let ::core::option::Option::Some(position) =
+                    members.next_key_seed(::callgate_core::typed::FieldName(NAMES))?
+                {
+                    match position {
+                        #(#arms)*
+                        _ => {
+                            let _: ::callgate_core::typed::serde::de::IgnoredAny = members.next_value()?;
                         }
                     }
-                    source.deserialize_map(CallgateVisitor(::core::marker::PhantomData))
                 }
+                ::core::result::Result::Ok(#ident { #(#values,)* #last })
             }
-        }
+        };
+        let ask = quote!(source.deserialize_map(visitor));
+        let names = self.fields.iter().map(|field| &field.wire.text);
+        reader::read(ident, generics, names, &Reading { expecting: "an object", visit, ask })
     }
 
     /// The names of the fields in the source.
@@ -249,24 +227,10 @@ impl Record {
     }
 }
 
-/// The lifetimes that a type declares.
-pub(crate) fn lifetimes(generics: &Generics) -> Vec<&Lifetime> {
-    generics.lifetimes().map(|parameter| &parameter.lifetime).collect()
-}
-
 /// The type with `'static` for each of its lifetimes.
 pub(crate) fn static_type(ident: &Ident, generics: &Generics) -> TokenStream {
     let lifetimes: Vec<_> = generics.lifetimes().map(|_| Lifetime::new("'static", Span::call_site())).collect();
     if lifetimes.is_empty() { quote!(#ident) } else { quote!(#ident<#(#lifetimes),*>) }
-}
-
-/// The generics and the lifetime of what is read, which is the longest.
-pub(crate) fn with_source_lifetime(generics: &Generics) -> Generics {
-    let mut with_de = generics.clone();
-    let mut source = LifetimeParam::new(Lifetime::new("'callgate_de", Span::call_site()));
-    source.bounds.extend(generics.lifetimes().map(|parameter| parameter.lifetime.clone()));
-    with_de.params.insert(0, GenericParam::Lifetime(source));
-    with_de
 }
 
 /// Refuses what the arguments of a tool can't be generic over.

@@ -159,21 +159,12 @@ impl<const BYTES: usize> JsonText<BYTES> {
     }
 
     const fn types(&mut self, types: Types) {
-        const NAMES: &[(Types, &str)] = &[
-            (Types::NULL, "null"),
-            (Types::BOOLEAN, "boolean"),
-            (Types::NUMBER, "number"),
-            (Types::INTEGER, "integer"),
-            (Types::STRING, "string"),
-            (Types::ARRAY, "array"),
-            (Types::OBJECT, "object"),
-        ];
         let single = types.count() == 1;
         if !single {
             self.raw("[");
         }
         let mut first = true;
-        let mut rest = NAMES;
+        let mut rest: &[_] = &Types::NAMES;
         while let Some(((kind, name), others)) = rest.split_first() {
             if types.names_alone(*kind) {
                 self.comma(&mut first);

@@ -51,18 +51,20 @@ impl Types {
         self.0 == 0
     }
 
+    /// The seven types with their names as JSON Schema writes them, in a fixed order.
+    pub(super) const NAMES: [(Self, &'static str); 7] = [
+        (Self::NULL, "null"),
+        (Self::BOOLEAN, "boolean"),
+        (Self::NUMBER, "number"),
+        (Self::INTEGER, "integer"),
+        (Self::STRING, "string"),
+        (Self::ARRAY, "array"),
+        (Self::OBJECT, "object"),
+    ];
+
     /// The names as JSON Schema writes them, in a fixed order. `integer` is not named beside `number`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        const NAMES: [(Types, &str); 7] = [
-            (Types::NULL, "null"),
-            (Types::BOOLEAN, "boolean"),
-            (Types::NUMBER, "number"),
-            (Types::INTEGER, "integer"),
-            (Types::STRING, "string"),
-            (Types::ARRAY, "array"),
-            (Types::OBJECT, "object"),
-        ];
-        NAMES.into_iter().filter_map(move |(kind, name)| self.names_alone(kind).then_some(name))
+        Self::NAMES.into_iter().filter_map(move |(kind, name)| self.names_alone(kind).then_some(name))
     }
 
     /// Whether one of the seven types is in the set, and is not told by another one that is.

@@ -348,6 +348,23 @@ impl ToolBuilder {
         self.arguments::<A>().handler(move |call| body(call, call.read()?))
     }
 
+    /// A body that waits and whose arguments say themselves what they are; see [`takes`](Self::takes).
+    pub fn async_takes<A, F, R>(self, body: F) -> Self
+    where
+        A: Arguments + for<'r> Read<'r> + Send,
+        F: Fn(OwnedCall, A) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Reply, Failure>> + Send + 'static,
+    {
+        let body = Arc::new(body);
+        self.arguments::<A>().async_handler(move |call| {
+            let body = Arc::clone(&body);
+            async move {
+                let arguments = call.read()?;
+                body(call, arguments).await
+            }
+        })
+    }
+
     /// The tool.
     ///
     /// # Errors

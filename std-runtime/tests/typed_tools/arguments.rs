@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 
 use callgate_core::args::Args;
 use callgate_core::clamp::{Bound, Clamp};
+use callgate_core::context::CallContext;
 use callgate_core::json::{KeySlot, Limits};
+use callgate_core::request::Request;
 use callgate_core::schema::Schema;
 use callgate_core::tool::FieldRule;
 use callgate_core::typed::{self, Arguments as _, Parameter as _, Read};
 use callgate_macros::Arguments;
+use callgate_std::gate::Gate;
 use callgate_std::output::Reply;
 use callgate_std::registry::Registry;
 use callgate_std::tool::Tool;
@@ -261,4 +264,16 @@ fn a_closure_takes_a_derived_type_along_with_its_schema() {
     let outcome = call(&registry, "range.show", r#"{"from": -3, "to": 21}"#);
     assert_eq!(outcome["data"], json!([0, 20]), "{outcome}");
     assert_eq!(call(&registry, "range.show", r#"{"from": "1"}"#)["meta"]["code"], "VALIDATION_ERROR");
+}
+
+/// The same for a body that waits.
+#[test]
+fn a_closure_that_waits_takes_a_derived_type() {
+    let tool = Tool::builder("range.show")
+        .description("Shows a range")
+        .async_takes(|call, range: Range| async move { Ok(Reply::new(json!([call.spec().name, range.from]))) });
+    let gate = Gate::builder(Registry::builder().add(tool).build().unwrap()).build().unwrap();
+    let request = Request { tool: "range.show", arguments: br#"{"from": 99}"#, token: None };
+    let outcome = gate.call(&CallContext::cli("r1"), request);
+    assert_eq!(outcome.output().map(|reply| reply.data().to_string()).as_deref(), Some(r#"["range.show",10]"#));
 }
