@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use crate::digest::{ARGS_DOMAIN, Digest, DigestKey};
 use crate::json::{
-    DeError, Event, Events, KeySlot, KeysFull, Kind, Limits, Members, ReadError, ReadErrorKind, Scanned, Value, Watch,
-    scan, scan_watched,
+    DeError, Event, Events, KeySlot, KeysFull, Kind, Limits, Members, Nobody, ReadError, ReadErrorKind, Scanned, Value,
+    Watch, scan_text, scan_watched,
 };
 pub use crate::json::{Edit, Edits, Full, MAX_CLAMPS, Replacement};
 
@@ -49,15 +49,14 @@ impl<'a> Args<'a> {
     /// # Errors
     /// Says where and why the text was refused.
     pub fn read(text: &'a [u8], keys: &mut [KeySlot], limits: &Limits) -> Result<Self, ReadError> {
-        if is_blank(text, limits) {
-            return Ok(Self::EMPTY);
-        }
-        Self::of_scan(scan(text, keys, limits)?)
+        Self::read_watched(text, None, keys, limits, &mut Nobody)
     }
 
-    /// As [`read`](Self::read), with somebody who watches the tokens pass. What was seen counts only when this succeeds.
+    /// As [`read`](Self::read), with somebody who watches the tokens pass. What was seen counts only when this succeeds. `utf8` is
+    /// the same text, if the host knows that it is UTF-8.
     pub(crate) fn read_watched<W: Watch<'a>>(
         text: &'a [u8],
+        utf8: Option<&'a str>,
         keys: &mut [KeySlot],
         limits: &Limits,
         watch: &mut W,
@@ -67,7 +66,10 @@ impl<'a> Args<'a> {
             watch.see(1, Event::EndObject);
             return Ok(Self::EMPTY);
         }
-        Self::of_scan(scan_watched(text, keys, limits, watch)?)
+        Self::of_scan(match utf8 {
+            Some(utf8) if core::ptr::eq(utf8.as_bytes(), text) => scan_text(utf8, keys, limits, watch)?,
+            _ => scan_watched(text, keys, limits, watch)?,
+        })
     }
 
     fn of_scan(scanned: Scanned<'a>) -> Result<Self, ReadError> {

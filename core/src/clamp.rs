@@ -139,6 +139,18 @@ impl Clamp {
     }
 }
 
+impl Clamp {
+    /// Whether `value` is within the bounds for sure, so that nothing has to be made of them: the usual case.
+    fn admits(&self, value: Number) -> bool {
+        let holds = |bound: Option<Bound>, side: Ordering| match bound {
+            Some(Bound::Integer(bound)) => number::compare(value, number::from_i64(bound)) != side,
+            Some(Bound::Float(_)) => false,
+            None => true,
+        };
+        holds(self.min, Ordering::Less) && holds(self.max, Ordering::Greater)
+    }
+}
+
 const fn value_of(bound: Option<Bound>) -> Option<Number> {
     match bound {
         Some(Bound::Integer(value)) => Some(number::from_i64(value)),
@@ -186,8 +198,8 @@ pub(crate) struct Finder<'r, 'e> {
     looks: bool,
     /// How many containers are open.
     depth: u32,
-    /// The key of the member that comes next, if a clamp names it.
-    named: Option<Text<'r>>,
+    /// The key of the member that comes next, and the rules from the first on that names it, if one does.
+    named: Option<(Text<'r>, &'r [FieldRule<'r>])>,
 }
 
 impl<'r, 'e> Finder<'r, 'e> {
@@ -208,18 +220,24 @@ impl<'r, 'e> Finder<'r, 'e> {
     ///
     /// # Errors
     /// The call must be refused.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&mut self, at: u32, event: &Event<'r>) -> Result<(), ClampError> {
         match event {
             Event::Key(key) if self.depth == 1 => {
-                self.named = clamped(self.rules, *key).next().map(|_| *key);
+                let first = self.rules.iter().position(|rule| clamps_member(rule, *key));
+                self.named = first.and_then(|first| self.rules.get(first..)).map(|rules| (*key, rules));
             }
             Event::StartArray | Event::StartObject => self.depth = self.depth.saturating_add(1),
             Event::EndArray | Event::EndObject => self.depth = self.depth.saturating_sub(1),
             Event::Number(_) | Event::String(_) if self.depth == 1 => {
-                if let Some(key) = self.named.take() {
-                    let clamps = clamped(self.rules, key).filter_map(|rule| rule.clamp);
-                    return clamp(at, *event, clamps, self.edits);
+                if let Some((key, [first, others @ ..])) = self.named.take() {
+                    let others = others.iter().filter(move |rule| clamps_member(rule, key));
+                    return clamp(
+                        at,
+                        *event,
+                        first.clamp.into_iter().chain(others.filter_map(|rule| rule.clamp)),
+                        self.edits,
+                    );
                 }
             }
             _ => {}
@@ -228,14 +246,20 @@ impl<'r, 'e> Finder<'r, 'e> {
     }
 }
 
-/// The clamps that name this member of the root.
-fn clamped<'r>(rules: &'r [FieldRule<'r>], key: Text<'r>) -> impl Iterator<Item = &'r FieldRule<'r>> {
-    rules.iter().filter(move |rule| rule.clamp.is_some() && fields::names_top_level(rule.path, key))
+/// Whether the rule clamps this member of the root.
+fn clamps_member(rule: &FieldRule<'_>, key: Text<'_>) -> bool {
+    rule.clamp.is_some() && fields::names_top_level(rule.path, key)
 }
 
 /// Clamps one value.
-fn clamp(at: u32, event: Event<'_>, clamps: impl Iterator<Item = Clamp>, edits: &mut Edits) -> Result<(), ClampError> {
+fn clamp(
+    at: u32,
+    event: Event<'_>,
+    clamps: impl Iterator<Item = Clamp> + Clone,
+    edits: &mut Edits,
+) -> Result<(), ClampError> {
     let to = match event {
+        Event::Number(value) if clamps.clone().all(|clamp| clamp.admits(value)) => None,
         Event::Number(value) => Range::of(clamps)?.replace(value)?.map(Replacement::Number),
         Event::String(text) => cut(text, clamps),
         _ => None,

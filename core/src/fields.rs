@@ -233,7 +233,7 @@ impl Way {
 }
 
 /// The rules in a set, each with its bit.
-fn each<'r>(rules: &'r [FieldRule<'r>], set: Set) -> impl Iterator<Item = (Set, &'r FieldRule<'r>)> {
+fn each<'r>(rules: &'r [FieldRule<'r>], set: Set) -> impl Iterator<Item = (Set, &'r FieldRule<'r>)> + Clone {
     let mut rest = set;
     core::iter::from_fn(move || {
         let position = usize::try_from(rest.trailing_zeros()).ok()?;
@@ -252,7 +252,7 @@ pub struct Matches<'r> {
 
 impl<'r> Matches<'r> {
     /// The rules, in the order in which the tool declares them.
-    pub fn iter(self) -> impl Iterator<Item = &'r FieldRule<'r>> {
+    pub fn iter(self) -> impl Iterator<Item = &'r FieldRule<'r>> + Clone {
         each(self.rules, self.set).map(|(_, rule)| rule)
     }
 
@@ -283,6 +283,14 @@ pub(crate) fn is_top_level(path: &str) -> bool {
 
 /// Whether a path names this member of the root.
 pub(crate) fn names_top_level(path: &str, key: Text<'_>) -> bool {
+    // Most keys differ in their first byte from what is looked for.
+    if let [b'/', first, ..] = path.as_bytes()
+        && !matches!(first, b'*' | b'~' | b'/')
+        && let Some(plain) = key.as_plain()
+        && plain.as_bytes().first() != Some(first)
+    {
+        return false;
+    }
     from_segment(path, 1).and_then(|rest| names_member(rest, key)).is_some_and(<[u8]>::is_empty)
 }
 

@@ -69,12 +69,23 @@ impl core::fmt::Debug for Settings<'_> {
 pub struct Parts<'a> {
     /// What the caller sent, or the adopted snapshot.
     pub request: Request<'a>,
+    /// Its arguments, when they are UTF-8: as [`Context::text`].
+    pub text: Option<&'a str>,
     /// Where clamps are written.
     pub edits: &'a mut Edits,
     /// Scratch for object keys; [`crate::json::key_capacity`] tells how much a text needs.
     pub keys: &'a mut [KeySlot],
     /// What the gate is set to.
     pub settings: Settings<'a>,
+}
+
+/// Shows who asks to `look`, without a copy where the host needs none.
+#[inline]
+pub(crate) fn with_caller<'c, C: Context, R>(ctx: &'c C, look: impl FnOnce(&CallContext<'c>) -> R) -> R {
+    match ctx.caller_in_place() {
+        Some(caller) => look(caller),
+        None => look(&ctx.caller()),
+    }
 }
 
 /// What a call carries. Hosts implement it once, over borrowed or owned memory; [`Envelope`] is the borrowed one.
@@ -89,6 +100,10 @@ pub trait Context {
 
     /// Who asks.
     fn caller(&self) -> CallContext<'_>;
+    /// The same, where it stands: for hosts that keep it so. It is looked at in each stage, and is no small thing to copy.
+    fn caller_in_place(&self) -> Option<&CallContext<'_>> {
+        None
+    }
     /// What they ask.
     fn request(&self) -> Request<'_>;
     /// The arguments' text, when it is UTF-8. The gate asks for it at each stage: a host that keeps the answer saves it from
@@ -119,6 +134,10 @@ macro_rules! context_behind {
 
         fn caller(&self) -> CallContext<'_> {
             (**self).caller()
+        }
+
+        fn caller_in_place(&self) -> Option<&CallContext<'_>> {
+            (**self).caller_in_place()
         }
 
         fn request(&self) -> Request<'_> {
@@ -190,6 +209,10 @@ impl<'a> Context for Envelope<'a> {
         self.caller
     }
 
+    fn caller_in_place(&self) -> Option<&CallContext<'_>> {
+        Some(&self.caller)
+    }
+
     fn request(&self) -> Request<'_> {
         self.request
     }
@@ -211,7 +234,8 @@ impl<'a> Context for Envelope<'a> {
     }
 
     fn parts(&mut self) -> Parts<'_> {
-        Parts { request: self.request, edits: &mut self.edits, keys: self.keys, settings: self.settings }
+        let text = str::from_utf8(self.request.arguments).ok();
+        Parts { request: self.request, text, edits: &mut self.edits, keys: self.keys, settings: self.settings }
     }
 
     fn adopt(&mut self, snapshot: &'a [u8]) {

@@ -71,7 +71,8 @@ impl<'a> Context for Carried<'a> {
     }
 
     fn parts(&mut self) -> Parts<'_> {
-        Parts { request: self.request, edits: &mut self.edits, keys: &mut self.keys, settings: self.settings }
+        let text = str::from_utf8(self.request.arguments).ok();
+        Parts { request: self.request, text, edits: &mut self.edits, keys: &mut self.keys, settings: self.settings }
     }
 
     fn adopt(&mut self, snapshot: &'a [u8]) {

@@ -217,7 +217,7 @@ impl Common {
 
     /// Looks the name of a call up.
     pub fn find<C: Context>(&self, call: &Call<C, (), Requested>) -> Lookup<Arc<Tool>> {
-        contain(|| self.tools.find(call.asked().tool, &call.caller())).unwrap_or(Lookup::Unknown)
+        contain(|| call.with_caller(|caller| self.tools.find(call.asked().tool, caller))).unwrap_or(Lookup::Unknown)
     }
 
     /// Tells the observers that a tool is about to start.

@@ -14,8 +14,9 @@ use crate::reserved::{self, Reserved};
 use crate::settings::GateSettings;
 use crate::tool::OwnedHost;
 
-/// How many keys fit without the heap; most calls have fewer.
-const INLINE_KEYS: usize = 24;
+/// How many keys fit without the heap; most calls have fewer. With so many an envelope has less than a KiB, which allocators
+/// keep at hand.
+const INLINE_KEYS: usize = 16;
 
 /// A call of the blocking gate.
 pub struct Envelope<'a> {
@@ -146,6 +147,10 @@ impl Context for Envelope<'_> {
         self.caller
     }
 
+    fn caller_in_place(&self) -> Option<&CallContext<'_>> {
+        Some(&self.caller)
+    }
+
     fn request(&self) -> Request<'_> {
         effective(&self.request, self.snapshot.as_deref(), self.token.as_deref())
     }
@@ -174,9 +179,13 @@ impl Context for Envelope<'_> {
     }
 
     fn parts(&mut self) -> Parts<'_> {
-        let Self { request, settings, snapshot, token, edits, keys, .. } = self;
+        let Self { request, text, settings, snapshot, token, edits, keys, .. } = self;
         Parts {
             request: effective(request, snapshot.as_deref(), token.as_deref()),
+            text: match snapshot.as_deref() {
+                Some(snapshot) => str::from_utf8(snapshot).ok(),
+                None => *text,
+            },
             edits,
             keys: keys.as_mut_slice(),
             settings: settings.borrow(),
@@ -298,6 +307,10 @@ impl Context for OwnedEnvelope {
         let Self { tool, arguments, token, settings, edits, keys, .. } = self;
         Parts {
             request: Request { tool, arguments: arguments.as_bytes(), token: token.as_deref() },
+            text: match &*arguments {
+                Sent::Text(text) => Some(text),
+                Sent::Bytes(_) => None,
+            },
             edits,
             keys,
             settings: settings.borrow(),
@@ -332,3 +345,6 @@ fn exact_keys(text: &[u8]) -> Box<[KeySlot]> {
     let keys = if text.len() > MAX_BYTES { 0 } else { key_capacity(text) };
     vec![KeySlot::default(); keys].into()
 }
+
+/// Beyond it the allocators of most systems search for a place.
+const _: () = assert!(size_of::<Envelope<'_>>() <= 1_024, "an envelope has less than a KiB");

@@ -150,37 +150,33 @@ impl<'a> Record<'a> {
     pub(crate) fn terminal<C: Context, T: Tool>(closed: &'a Closed<C, T>) -> Self {
         let ended = &closed.ended;
         let facts = ended.ctx.facts();
-        let base = Self::new(&ended.ctx, ended.tool.as_ref());
-        Self {
-            kind: if facts.task.is_some() { Kind::Completion } else { Kind::Terminal },
-            at: closed.at,
-            station: ended.station,
-            code: ended.end.code(),
-            told: closed.throttled.map(|_| Code::RateLimited),
-            effect: ended.end.effect(),
-            end: ended.end.name(),
-            check: match &ended.end {
-                End::Denied(denial) => Some(denial.check().as_str()),
-                End::Refused(refusal) => Some(refusal.as_str()),
-                End::StoreFault(store) => Some(store.as_str()),
-                _ => None,
-            },
-            rule: match &ended.end {
-                End::Denied(denial) => denial.rule(),
-                _ => facts.rule,
-            },
-            task: match &ended.end {
-                End::Accepted(task) => Some(*task),
-                _ => facts.task,
-            },
-            took_ns: closed.took_ns,
-            detail: Some(match &ended.end {
-                End::Vetoed(text) | End::InterceptorFailed(text) | End::Panicked(text) => base.foreign(text.as_ref()),
-                End::Failed(failure) => base.foreign(failure.detail()),
-                _ => Detail::Own(closed),
-            }),
-            ..base
+        let mut record = Self::new(&ended.ctx, ended.tool.as_ref());
+        record.kind = if facts.task.is_some() { Kind::Completion } else { Kind::Terminal };
+        record.at = closed.at;
+        record.station = ended.station;
+        record.code = ended.end.code();
+        record.told = closed.throttled.map(|_| Code::RateLimited);
+        record.effect = ended.end.effect();
+        record.end = ended.end.name();
+        record.check = match &ended.end {
+            End::Denied(denial) => Some(denial.check().as_str()),
+            End::Refused(refusal) => Some(refusal.as_str()),
+            End::StoreFault(store) => Some(store.as_str()),
+            _ => None,
+        };
+        if let End::Denied(denial) = &ended.end {
+            record.rule = denial.rule();
         }
+        if let End::Accepted(task) = &ended.end {
+            record.task = Some(*task);
+        }
+        record.took_ns = closed.took_ns;
+        record.detail = Some(match &ended.end {
+            End::Vetoed(text) | End::InterceptorFailed(text) | End::Panicked(text) => record.foreign(text.as_ref()),
+            End::Failed(failure) => record.foreign(failure.detail()),
+            _ => Detail::Own(closed),
+        });
+        record
     }
 
     fn foreign(&self, text: &'a str) -> Detail<'a> {

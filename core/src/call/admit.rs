@@ -3,7 +3,7 @@
 use crate::code::Station;
 use crate::context::Mode;
 use crate::limit::{Allowance, LimitKey};
-use crate::request::Context;
+use crate::request::{Context, with_caller};
 use crate::tool::Tool;
 
 use super::{Authorized, Call, End, Ended, Store, StoreFault};
@@ -43,12 +43,13 @@ impl<C: Context, T: Tool> Call<C, T, Authorized> {
         if self.redeems() {
             return None;
         }
-        let caller = self.ctx.caller();
-        let mode = match caller.mode {
-            Mode::Execute => ChargeMode::Take,
-            Mode::Plan => ChargeMode::Probe,
-        };
-        Some(Charge { key: LimitKey::of_call(&caller, self.ctx.request().tool), cost: self.tool.spec().cost(), mode })
+        Some(with_caller(&self.ctx, |caller| {
+            let mode = match caller.mode {
+                Mode::Execute => ChargeMode::Take,
+                Mode::Plan => ChargeMode::Probe,
+            };
+            Charge { key: LimitKey::of_call(caller, self.ctx.request().tool), cost: self.tool.spec().cost(), mode }
+        }))
     }
 
     /// Takes the limiter's answer; [`Allowance::Unlimited`] where there is no limiter or nothing to charge.
@@ -81,7 +82,7 @@ impl<C: Context, T: Tool> Call<C, T, Admitted> {
     /// # Errors
     /// The planned call.
     pub fn unless_planning(self) -> Result<Call<C, T, Live>, Ended<C, T>> {
-        match self.ctx.caller().mode {
+        match with_caller(&self.ctx, |caller| caller.mode) {
             Mode::Execute => Ok(self.advance()),
             Mode::Plan => Err(self.end(Station::PlanMode, End::Planned)),
         }

@@ -10,7 +10,7 @@ use crate::json::{KeysFull, ReadError};
 use crate::limit::{Allowance, LimitKey, Receipt, refund_for};
 use crate::outcome::Outcome;
 use crate::policy::Denial;
-use crate::request::Context;
+use crate::request::{Context, with_caller};
 use crate::time::{Now, Timestamp};
 use crate::tool::{Tool, ToolFailure, ToolSpec};
 
@@ -308,22 +308,23 @@ impl<C: Context, T: Tool> Closed<C, T> {
     pub fn settlement(&self) -> Settlement<'_> {
         let Ended { ctx, end, .. } = &self.ended;
         let facts = ctx.facts();
-        let caller = ctx.caller();
-        if caller.mode == Mode::Plan {
-            return Settlement { refund: None, attempt: None, withdraw: None };
-        }
-        // A call that asked keeps its charge: the answer comes with a call that is not charged again (invariant R7).
-        let paid = end.started() || matches!(end, End::Asked { .. });
-        let units = refund_for(facts.receipt.cost(), paid);
-        let key = LimitKey::of_call(&caller, ctx.request().tool);
-        Settlement {
-            refund: (units > 0).then_some(Refund { key, receipt: facts.receipt, units }),
-            attempt: end.is_refusal().then(|| LimitKey::of_attempts(&caller)),
-            withdraw: match end {
-                End::Refused(refusal) if refusal.is_mismatch() => facts.ticket,
-                _ => None,
-            },
-        }
+        with_caller(ctx, |caller| {
+            if caller.mode == Mode::Plan {
+                return Settlement { refund: None, attempt: None, withdraw: None };
+            }
+            // A call that asked keeps its charge: the answer comes with a call that is not charged again (invariant R7).
+            let paid = end.started() || matches!(end, End::Asked { .. });
+            let units = refund_for(facts.receipt.cost(), paid);
+            let key = || LimitKey::of_call(caller, ctx.request().tool);
+            Settlement {
+                refund: (units > 0).then(|| Refund { key: key(), receipt: facts.receipt, units }),
+                attempt: end.is_refusal().then(|| LimitKey::of_attempts(caller)),
+                withdraw: match end {
+                    End::Refused(refusal) if refusal.is_mismatch() => facts.ticket,
+                    _ => None,
+                },
+            }
+        })
     }
 
     /// Takes the limiter's answer for [`Settlement::attempt`]. A caller whose attempts are used up is told to come back

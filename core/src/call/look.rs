@@ -4,9 +4,16 @@ use core::ops::ControlFlow;
 
 use crate::args::{Args, Edits};
 use crate::clamp::{self, ClampError, Finder};
-use crate::json::{Event, KeySlot, Limits, ReadError, Watch};
+use crate::json::{Event, KeySlot, Limits, Nobody, ReadError, Watch};
 use crate::schema::{Frame, MAX_DEPTH, SHALLOW, Schema, Walk};
 use crate::tool::Tool;
+
+/// The text of arguments: as it was sent, and as text if it is one.
+#[derive(Clone, Copy)]
+pub(super) struct Text<'a> {
+    pub(super) sent: &'a [u8],
+    pub(super) utf8: Option<&'a str>,
+}
 
 /// Why arguments were refused.
 pub(super) enum Refused {
@@ -20,7 +27,7 @@ pub(super) enum Refused {
 
 /// Reads the arguments of a call of `tool` and leaves its clamps in `edits`; none when they are refused. What is malformed
 /// is said to be that, whatever else is wrong.
-pub(super) fn read<T: Tool>(tool: &T, text: &[u8], keys: &mut [KeySlot], edits: &mut Edits) -> Result<(), Refused> {
+pub(super) fn read<T: Tool>(tool: &T, text: Text<'_>, keys: &mut [KeySlot], edits: &mut Edits) -> Result<(), Refused> {
     edits.clear();
     let read = match tool.schema() {
         Some(schema) if schema.is_shallow() => look::<SHALLOW, T>(tool, schema, text, keys, edits),
@@ -37,7 +44,7 @@ pub(super) fn read<T: Tool>(tool: &T, text: &[u8], keys: &mut [KeySlot], edits: 
 fn look<const DEPTH: usize, T: Tool>(
     tool: &T,
     schema: &Schema<'_>,
-    text: &[u8],
+    text: Text<'_>,
     keys: &mut [KeySlot],
     edits: &mut Edits,
 ) -> Result<(), Refused> {
@@ -47,7 +54,8 @@ fn look<const DEPTH: usize, T: Tool>(
     let mut stack = [Frame::new(schema); DEPTH];
     let mut look =
         Look { walk: Walk::new(schema, &mut stack, &mut refuse), finder: Finder::new(fields, edits), clamps: Ok(()) };
-    let args = Args::read_watched(text, keys, &Limits::DEFAULT, &mut look).map_err(Refused::Malformed)?;
+    let args =
+        Args::read_watched(text.sent, text.utf8, keys, &Limits::DEFAULT, &mut look).map_err(Refused::Malformed)?;
     let Look { finder, clamps, .. } = look;
     let looks = finder.looks();
     if !fits {
@@ -56,8 +64,9 @@ fn look<const DEPTH: usize, T: Tool>(
     clamps.and_then(|()| if looks { Ok(()) } else { clamp::apply(args, fields, edits) }).map_err(Refused::Unclampable)
 }
 
-fn look_later<T: Tool>(tool: &T, text: &[u8], keys: &mut [KeySlot], edits: &mut Edits) -> Result<(), Refused> {
-    let args = Args::read(text, keys, &Limits::DEFAULT).map_err(Refused::Malformed)?;
+fn look_later<T: Tool>(tool: &T, text: Text<'_>, keys: &mut [KeySlot], edits: &mut Edits) -> Result<(), Refused> {
+    let args =
+        Args::read_watched(text.sent, text.utf8, keys, &Limits::DEFAULT, &mut Nobody).map_err(Refused::Malformed)?;
     if violates(tool, args) {
         return Err(Refused::Invalid);
     }
@@ -78,7 +87,8 @@ struct Look<'w, 'f> {
 }
 
 impl<'w> Watch<'w> for Look<'w, '_> {
-    #[inline]
+    // At each place at which the scanner shows a token its kind is known: inlined there, nothing has to be told apart again.
+    #[inline(always)]
     fn see(&mut self, at: u32, event: Event<'w>) {
         self.walk.step(&event);
         if self.clamps.is_ok() {

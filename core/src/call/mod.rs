@@ -104,7 +104,7 @@ use crate::context::CallContext;
 use crate::digest::Digest;
 use crate::json::KeysFull;
 use crate::policy::Subject;
-use crate::request::{Context, Parts};
+use crate::request::{Context, Parts, with_caller};
 use crate::time::Now;
 use crate::tool::{Tool, ToolSpec};
 
@@ -135,6 +135,11 @@ impl<C: Context, T, S> Call<C, T, S> {
     /// Who asks.
     pub fn caller(&self) -> CallContext<'_> {
         self.ctx.caller()
+    }
+
+    /// Shows who asks to `look`, without a copy where the context needs none.
+    pub fn with_caller<'c, R>(&'c self, look: impl FnOnce(&CallContext<'c>) -> R) -> R {
+        with_caller(&self.ctx, look)
     }
 
     /// When the gate received the call.
@@ -215,8 +220,8 @@ pub(crate) fn digest_arguments<C: Context>(ctx: &mut C) -> Result<Digest, KeysFu
     if let Some(digest) = ctx.facts().arguments {
         return Ok(digest);
     }
-    let Parts { request, edits, keys, settings } = ctx.parts();
-    let args = Args::reread(str::from_utf8(request.arguments).ok(), edits);
+    let Parts { text, edits, keys, settings, .. } = ctx.parts();
+    let args = Args::reread(text, edits);
     let digest = args.digest(settings.digest_key, keys)?;
     ctx.facts_mut().arguments = Some(digest);
     Ok(digest)

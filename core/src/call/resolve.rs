@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use crate::code::Station;
 use crate::confirm::{Binding, Refusal, Token, caller_digest};
 use crate::name::check_tool_name;
-use crate::request::{Context, Request};
+use crate::request::{Context, Request, with_caller};
 use crate::time::Now;
 use crate::tool::Tool;
 
@@ -75,14 +75,15 @@ impl<C: Context> Call<C, (), Requested> {
     /// The call ends when the tool is unknown or hidden, when a name in the context is outside its grammar (invariant S3),
     /// and when too many calls stand above it (invariant G8).
     pub fn resolve<T: Tool>(self, found: Lookup<T>) -> Result<Load<C, T>, Ended<C, T>> {
-        let caller = self.ctx.caller();
-        let refused = if let Err(error) = caller.check() {
-            Some(End::BadContext(error))
-        } else if caller.depth > self.ctx.settings().max_depth {
-            Some(End::TooDeep)
-        } else {
-            None
-        };
+        let refused = with_caller(&self.ctx, |caller| {
+            if let Err(error) = caller.check() {
+                Some(End::BadContext(error))
+            } else if caller.depth > self.ctx.settings().max_depth {
+                Some(End::TooDeep)
+            } else {
+                None
+            }
+        });
         let ctx = self.ctx;
         if let Some(end) = refused {
             return Err(Ended::new(ctx, None, Station::Resolve, end));

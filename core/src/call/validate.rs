@@ -2,7 +2,7 @@
 
 use crate::code::Station;
 use crate::policy::Subject;
-use crate::request::{Context, Parts};
+use crate::request::{Context, Parts, with_caller};
 use crate::tool::Tool;
 
 use super::look::{self, Refused};
@@ -18,8 +18,9 @@ impl<C: Context, T: Tool> Call<C, T, Resolved> {
     /// # Errors
     /// The call ends when the arguments are malformed, do not fit, or would need more clamps than there is room for.
     pub fn validate(mut self) -> Result<Call<C, T, Validated>, Ended<C, T>> {
-        let Parts { request, edits, keys, .. } = self.ctx.parts();
-        let read = look::read(&self.tool, request.arguments, keys, edits);
+        let Parts { request, text, edits, keys, .. } = self.ctx.parts();
+        let text = look::Text { sent: request.arguments, utf8: text };
+        let read = look::read(&self.tool, text, keys, edits);
         let clamped = !edits.is_empty();
         let facts = self.ctx.facts_mut();
         facts.was_read = !matches!(read, Err(Refused::Malformed(_)));
@@ -33,7 +34,7 @@ impl<C: Context, T: Tool> Call<C, T, Resolved> {
         if clamped && look::violates(&self.tool, checked_args(&self.ctx)) {
             return Err(self.end(Station::Clamp, End::Invalid));
         }
-        if Subject::wants_arguments_digest(&self.ctx.caller())
+        if with_caller(&self.ctx, Subject::wants_arguments_digest)
             && let Err(error) = self.digest_arguments()
         {
             return Err(self.end(Station::Clamp, End::NoRoom(error)));

@@ -76,7 +76,7 @@ pub(crate) trait Watch<'a> {
 }
 
 /// Looks at nothing.
-struct Nobody;
+pub(crate) struct Nobody;
 
 impl Watch<'_> for Nobody {
     const LOOKS: bool = false;
@@ -91,14 +91,29 @@ pub(crate) fn scan_watched<'a, W: Watch<'a>>(
     limits: &Limits,
     watch: &mut W,
 ) -> Result<Scanned<'a>, ReadError> {
-    let refuse = |at, kind| Err(ReadError { at, kind });
-    if text.len() > limits.bytes as usize {
-        return refuse(limits.bytes, ReadErrorKind::TooLong { max: limits.bytes });
+    check_length(text, limits)?;
+    match core::str::from_utf8(text) {
+        Ok(text) => scan_text(text, keys, limits, watch),
+        Err(error) => Err(ReadError { at: error.valid_up_to() as u32, kind: ReadErrorKind::NotUtf8 }),
     }
-    let text = match core::str::from_utf8(text) {
-        Ok(text) => text,
-        Err(error) => return refuse(error.valid_up_to() as u32, ReadErrorKind::NotUtf8),
-    };
+}
+
+fn check_length(text: &[u8], limits: &Limits) -> Result<(), ReadError> {
+    if text.len() <= limits.bytes as usize {
+        return Ok(());
+    }
+    Err(ReadError { at: limits.bytes, kind: ReadErrorKind::TooLong { max: limits.bytes } })
+}
+
+/// As [`scan_watched`], for bytes that are known to be UTF-8.
+pub(crate) fn scan_text<'a, W: Watch<'a>>(
+    text: &'a str,
+    keys: &mut [KeySlot],
+    limits: &Limits,
+    watch: &mut W,
+) -> Result<Scanned<'a>, ReadError> {
+    check_length(text.as_bytes(), limits)?;
+    let refuse = |at, kind| Err(ReadError { at, kind });
     if text.starts_with('\u{feff}') {
         return refuse(0, ReadErrorKind::ByteOrderMark);
     }
@@ -157,7 +172,7 @@ type Check<T = ()> = Result<T, ReadErrorKind>;
 
 impl<'a, W: Watch<'a>> Scanner<'a, '_, W> {
     /// Shows a token to whoever watches.
-    #[inline]
+    #[inline(always)]
     fn show(&mut self, at: usize, event: impl FnOnce(&Self) -> Event<'a>) {
         if W::LOOKS {
             let event = event(self);

@@ -107,7 +107,7 @@ impl<'w, 'f> Walk<'w, 'f> {
     }
 
     /// Takes the next event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn step(&mut self, event: &Event<'w>) {
         if self.skipped > 0 {
             match event {

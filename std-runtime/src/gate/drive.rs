@@ -47,7 +47,7 @@ impl Gate {
         follower: Option<&Follower<'_>>,
     ) -> Outcome<'a> {
         let received = self.0.common.now();
-        let mut guard = Guard { gate: self, caller: *caller, request, received, done: false };
+        let mut guard = Guard { gate: self, caller, request, received, done: false };
         let mut places = Places::default();
         let driven = self.drive(self.receive(caller, request, received), &mut places, follower);
         let (ended, over, run) = match driven {
@@ -88,7 +88,7 @@ impl Gate {
         let common = &self.0.common;
         let waits = call.caller().depth == 0;
         let gone = || self.is_cancelled(follower);
-        if let Err(why) = places.take(common, common.slots_for(&call.caller()), waits, gone) {
+        if let Err(why) = places.take(common, call.with_caller(|caller| common.slots_for(caller)), waits, gone) {
             return Err(why.end(call));
         }
         let found = common.find(&call);
@@ -397,7 +397,7 @@ impl<'f> Follower<'f> {
 /// Writes the terminal record of a call that never came to its end because the gate itself panicked (invariant J1).
 struct Guard<'g> {
     gate: &'g Gate,
-    caller: CallContext<'g>,
+    caller: &'g CallContext<'g>,
     request: Request<'g>,
     received: Now,
     done: bool,
@@ -409,7 +409,7 @@ impl Drop for Guard<'_> {
             return;
         }
         let common = &self.gate.0.common;
-        let envelope = Envelope::new(self.caller, self.request, &common.settings);
+        let envelope = Envelope::new(*self.caller, self.request, &common.settings);
         let ended = Call::request(Box::new(envelope), self.received).lost::<Arc<Tool>>(true);
         let closed = ended.close(common.now());
         if self.gate.record(&closed.record()).is_err() {
