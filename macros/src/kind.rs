@@ -151,3 +151,16 @@ pub(crate) fn has_reference(ty: &Type) -> bool {
     find.visit_type_mut(&mut ty.clone());
     find.0
 }
+
+/// Whether the type says `Self`, which is another type within what this crate writes.
+pub(crate) fn has_self(ty: &Type) -> bool {
+    struct Find(bool);
+    impl VisitMut for Find {
+        fn visit_ident_mut(&mut self, ident: &mut syn::Ident) {
+            self.0 |= ident == "Self";
+        }
+    }
+    let mut find = Find(false);
+    find.visit_type_mut(&mut ty.clone());
+    find.0
+}

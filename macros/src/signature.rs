@@ -8,7 +8,7 @@ use syn::{
     TypeSlice, parse_quote,
 };
 
-use crate::kind::{Kind, has_reference, last_name, peel, with_lifetime, wrapper};
+use crate::kind::{Kind, has_reference, has_self, last_name, peel, with_lifetime, wrapper};
 use crate::record::{Field, Record};
 use crate::text::{Faults, plain};
 
@@ -277,6 +277,9 @@ fn held(ty: &Type) -> syn::Result<(Type, Handing)> {
             ty,
             "a parameter has one schema, so its type can't be `impl`; write it out",
         ));
+    }
+    if has_self(ty) {
+        return Err(syn::Error::new_spanned(ty, "a parameter's type is looked at by itself; write out what `Self` is"));
     }
     if let Type::Reference(TypeReference { elem, mutability, .. }) = ty {
         if let Some(mutability) = mutability {

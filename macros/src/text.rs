@@ -33,6 +33,11 @@ pub(crate) fn strip(attributes: &mut Vec<Attribute>, names: &[&str]) {
     attributes.retain(|attribute| !names.iter().any(|name| attribute.path().is_ident(name)));
 }
 
+/// The conditions under which an item is compiled.
+pub(crate) fn conditions(attributes: &[Attribute]) -> Vec<&Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect()
+}
+
 /// A name as it stands in the source, without the `r#` of a keyword.
 pub(crate) fn plain(ident: &syn::Ident) -> String {
     let name = ident.to_string();

@@ -6,7 +6,7 @@ use syn::parse::Parser;
 use syn::{FnArg, Ident, ItemFn, Signature};
 
 use crate::signature::Shape;
-use crate::text::{doc_of, plain, strip};
+use crate::text::{conditions, doc_of, plain, strip};
 use crate::tool_attr::ToolAttr;
 
 /// What stands for the function beside it.
@@ -21,13 +21,16 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<T
     let (ident, vis) = (function.sig.ident.clone(), function.vis.clone());
     let definition = define(&attr, &function.sig, &function.attrs, "", &quote!(#ident))?;
     strip_parameters(&mut function.sig);
+    let conditions = conditions(&function.attrs);
     let about = format!("The tool `{}`.", name_of(&attr, &ident, ""));
     Ok(quote! {
         #function
+        #(#conditions)*
         #[doc = #about]
         #[derive(::core::fmt::Debug)]
         #[allow(non_camel_case_types, reason = "it is called as the function is")]
         #vis enum #ident {}
+        #(#conditions)*
         impl #ident {
             /// The definition, to be added to a registry.
             #vis fn tool() -> ::callgate_std::tool::ToolBuilder {

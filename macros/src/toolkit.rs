@@ -7,7 +7,7 @@ use quote::quote;
 use syn::parse::Parser;
 use syn::{ImplItem, ImplItemFn, ItemImpl};
 
-use crate::text::{Faults, strip, unknown};
+use crate::text::{Faults, conditions, strip, unknown};
 use crate::tool::{define, name_of, strip_parameters};
 use crate::tool_attr::{ToolAttr, text};
 
@@ -61,7 +61,9 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<T
         #[automatically_derived]
         impl #impl_generics ::callgate_std::tool::Toolkit for #ty #conditions {
             fn tools(self: &::std::sync::Arc<Self>) -> ::std::vec::Vec<::callgate_std::tool::ToolBuilder> {
-                ::std::vec![#(#definitions),*]
+                let mut tools = ::std::vec::Vec::new();
+                #(#definitions)*
+                tools
             }
         }
     })
@@ -83,5 +85,6 @@ fn definition(method: &mut ImplItemFn, prefix: &str) -> syn::Result<Option<(Stri
     strip(&mut method.attrs, &["tool"]);
     strip_parameters(&mut method.sig);
     let this = shares.then(|| quote!(let this = ::std::sync::Arc::clone(self);));
-    Ok(Some((name, quote!({ #this #definition }))))
+    let conditions = conditions(&method.attrs);
+    Ok(Some((name, quote!(#(#conditions)* tools.push({ #this #definition });))))
 }

@@ -6,11 +6,14 @@
 mod generate;
 
 use callgate_core::args::Args;
+use callgate_core::context::CallContext;
 use callgate_core::json::{KeySlot, Limits, key_capacity};
 use callgate_core::schema::{Property, Schema};
 use callgate_macros::{Arguments, tool};
+use callgate_std::listing::Listing;
 use callgate_std::output::Reply;
 use callgate_std::provider::{ExportError, Provider, ToolNames, Unsayable, export, restore};
+use callgate_std::registry::Registry;
 use callgate_std::tool::Tool;
 use generate::{Choices, instance};
 use proptest::prelude::*;
@@ -182,6 +185,20 @@ fn gemini_gets_its_own_words_alone() {
         lowered["parameters"]["properties"]["b"],
         json!({"anyOf": [{"type": "INTEGER", "minimum": 4}, {"type": "STRING", "maxLength": 2}]})
     );
+}
+
+/// A listing is told as it is listed: what a caller can't find, its model is not told of.
+#[test]
+fn a_listing_is_told_in_its_order() {
+    let schema = Schema::object(const { &[Property::required("a", Schema::integer())] });
+    let registry = Registry::builder().add(tool_of("b", schema)).add(tool_of("a", schema)).build().unwrap();
+    let listing = Listing::of(&registry, &CallContext::cli("r1"));
+    let exported = export(Provider::Anthropic, listing.tools()).unwrap();
+    let names: Vec<String> = exported
+        .tools()
+        .map(|tool| serde_json::from_str::<Value>(&tool).unwrap()["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(names, ["b", "a"]);
 }
 
 #[test]

@@ -68,6 +68,10 @@ impl Notes {
     #[tool]
     fn take(self) {}
 
+    /// Compares
+    #[tool]
+    fn compare(&self, other: Vec<Self>) {}
+
     /// Is misspelt
     #[tool(mutatin)]
     fn misspelt(&self) {}

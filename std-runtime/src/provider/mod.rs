@@ -166,7 +166,7 @@ impl fmt::Display for Exported {
     }
 }
 
-/// Tells tools to a provider.
+/// Tells tools to a provider: those of a [listing](crate::listing::Listing::tools), of a registry, or any others.
 ///
 /// ```
 /// use callgate_macros::tool;
@@ -187,10 +187,11 @@ impl fmt::Display for Exported {
 ///
 /// # Errors
 /// The first tool that can't be told, and why.
-pub fn export<'t, I: IntoIterator<Item = &'t Tool>>(provider: Provider, tools: I) -> Result<Exported, ExportError> {
-    let tools: Vec<&Tool> = tools.into_iter().collect();
-    let names = ToolNames::new(provider, tools.iter().map(|tool| tool.name()))?;
-    let one = |tool: &&Tool| {
+pub fn export<T: AsRef<Tool>>(provider: Provider, tools: impl IntoIterator<Item = T>) -> Result<Exported, ExportError> {
+    let tools: Vec<T> = tools.into_iter().collect();
+    let names = ToolNames::new(provider, tools.iter().map(|tool| tool.as_ref().name()))?;
+    let one = |tool: &T| {
+        let tool = tool.as_ref();
         let name = names.wire(tool.name()).unwrap_or_default();
         declaration(provider, name, tool).map_err(|(at, problem)| ExportError::Schema {
             tool: tool.name().to_owned(),

@@ -76,6 +76,11 @@ fn add(a: i64, b: i64) -> i64 {
 #[tool(mutating, dangerous, confirm(approver = "ops"), max_output = 100)]
 pub(crate) fn forget() {}
 
+/// Is not there
+#[tool]
+#[cfg(any())]
+fn absent() -> Absent {}
+
 /// Says what it likes
 #[tool(requires("network"), confirm(caller), description = "Says something")]
 fn say(#[param(secret)] call: String) -> Reply {

@@ -44,6 +44,11 @@ impl Notes {
         5
     }
 
+    /// Is not there
+    #[tool]
+    #[cfg(any())]
+    fn absent(&self) -> Absent {}
+
     /// Counts the notes, in its own time
     #[tool]
     async fn count(&self) -> usize {
