@@ -39,7 +39,6 @@ pub(super) struct Execution {
 impl Execution {
     pub(super) fn new(mut call: Parked<Started>) -> Self {
         let passage = call.passage_mut();
-        let places = std::mem::take(&mut passage.places);
         let (gate, cancellation, updates) =
             (passage.gate.clone(), passage.cancellation.clone(), passage.updates.take());
         let common = &gate.0.common;
@@ -55,11 +54,11 @@ impl Execution {
         let late = Duration::from_nanos(term.deadline.nanos_since(common.clock.monotonic()));
         let late = gate.0.runtime.sleep(late);
         let run = match call.stage_mut().run.permit().map(|permit| tool::start(permit, host)) {
-            Some(Run::Waiting(run)) => {
-                call.passage_mut().places = places;
-                Box::pin(contained(run)) as BoxFuture<'static, Contained>
-            }
+            Some(Run::Waiting(run)) => Box::pin(contained(run)) as BoxFuture<'static, Contained>,
             Some(Run::Blocking(run)) => {
+                let passage = call.passage_mut();
+                let places = Arc::new(std::mem::take(&mut passage.places));
+                passage.shared = Some(Arc::clone(&places));
                 let (sender, receiver) = async_channel::bounded(1);
                 gate.0.runtime.spawn_blocking(Box::new(move || {
                     let result = contain(|| run.run());

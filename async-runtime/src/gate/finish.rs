@@ -194,7 +194,7 @@ impl Closing {
         let recorded = self.recorded.take().unwrap_or_else(|| self.passage.gate.record_now(&closed.record()));
         self.passage.gate.0.common.observers.ended(&closed.record());
         // The places are free before anybody learns that the call is over.
-        self.passage.places = [None, None];
+        (self.passage.places, self.passage.shared) = ([None, None], None);
         let outcome = closed.audited(recorded);
         let delivered = self.sender.take().is_some_and(|sender| sender.try_send(outcome).is_ok());
         if let Some(accepted) = self.then.take().filter(|_| delivered) {

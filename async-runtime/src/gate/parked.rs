@@ -29,6 +29,8 @@ pub(super) struct Passage {
     /// The places that the call takes: one of the gate's, and one of its tool's if it has a bound of its own. A body that blocks
     /// takes them along and keeps them beyond its call.
     pub(super) places: [Option<Slot>; 2],
+    /// The same while a body that blocks holds them as well: whoever is done last, the body or the record, gives them back.
+    pub(super) shared: Option<Arc<[Option<Slot>; 2]>>,
     pub(super) updates: Option<async_channel::Sender<Update>>,
     pub(super) cancellation: Cancellation,
     caller: CapturedContext,
@@ -39,7 +41,16 @@ pub(super) struct Passage {
 impl Passage {
     pub(super) fn new(gate: Gate, caller: CapturedContext, tool: &str, received: Now) -> Self {
         let cancellation = gate.0.common.stop.child();
-        Self { gate, places: [None, None], updates: None, cancellation, caller, tool: tool.into(), received }
+        Self {
+            gate,
+            places: [None, None],
+            shared: None,
+            updates: None,
+            cancellation,
+            caller,
+            tool: tool.into(),
+            received,
+        }
     }
 
     /// What accompanies the part of a call that goes on in the background: its places, and a cancellation of its own.
@@ -47,6 +58,7 @@ impl Passage {
         Self {
             gate: self.gate.clone(),
             places: std::mem::take(&mut self.places),
+            shared: None,
             updates: None,
             cancellation: self.gate.0.common.stop.child(),
             caller: self.caller.clone(),
