@@ -74,10 +74,47 @@ pub(crate) fn open(path: &Path, how: Open) -> Result<File, FileError> {
     Ok(file)
 }
 
+/// Which file a path leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    #[cfg(unix)]
+    device: u64,
+    #[cfg(unix)]
+    inode: u64,
+}
+
+/// Makes an empty file for its owner alone where there is none, for a library that opens it itself afterwards, and makes its name
+/// outlive a loss of power.
+///
+/// Not beside a thread that opens the same file: a process loses its POSIX locks on a file when any of its descriptors of
+/// that file is closed.
+///
+/// # Errors
+/// The system refused.
+pub fn make(path: &Path) -> Result<(), FileError> {
+    match open(path, Open::New) {
+        Ok(_) => sync_directory(path),
+        Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Finds out which file `path` leads to, and whether others could have a hand in it, without opening it, so that no lock is
+/// lost.
+///
+/// # Errors
+/// The file is not there, or not to be trusted.
+pub fn look_at(path: &Path) -> Result<Identity, FileError> {
+    access::look_at(path)
+}
+
 /// Makes the directory of `path` if there is none (mode 0700), and checks that not everybody may replace files in it.
 ///
 /// Whoever owns the directory can take the file away. That is trusted here: it is the operator's directory.
-pub(crate) fn prepare_directory(path: &Path) -> Result<(), FileError> {
+///
+/// # Errors
+/// The system refused, or everybody may replace files there.
+pub fn prepare_directory(path: &Path) -> Result<(), FileError> {
     let directory = directory_of(path);
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -146,7 +183,7 @@ pub(crate) fn sync_directory(path: &Path) -> Result<(), FileError> {
 
 #[cfg(unix)]
 mod access {
-    use super::FileError;
+    use super::{FileError, Identity};
     use rustix::fs::OFlags;
     use std::fs::{self, DirBuilder, File, OpenOptions};
     use std::io;
@@ -156,6 +193,7 @@ mod access {
     const BY_OTHERS: u32 = 0o022;
     const BY_EVERYBODY: u32 = 0o002;
     const STICKY: u32 = 0o1000;
+    const SYMBOLIC_LINK: &str = "it is a symbolic link; name the file itself";
 
     pub(super) fn private(options: &mut OpenOptions) {
         // Non-blocking, so that a pipe in the file's place is refused instead of waited for.
@@ -168,13 +206,25 @@ mod access {
 
     pub(super) fn explain(path: &Path, error: io::Error) -> FileError {
         if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
-            return FileError::NotPrivate { path: path.to_owned(), why: "it is a symbolic link; name the file itself" };
+            return FileError::NotPrivate { path: path.to_owned(), why: SYMBOLIC_LINK };
         }
         FileError::io(path, "open")(error)
     }
 
     pub(super) fn check(file: &File, path: &Path) -> Result<(), FileError> {
-        let found = file.metadata().map_err(FileError::io(path, "look at"))?;
+        judge(&file.metadata().map_err(FileError::io(path, "look at"))?, path)
+    }
+
+    pub(super) fn look_at(path: &Path) -> Result<Identity, FileError> {
+        let found = fs::symlink_metadata(path).map_err(FileError::io(path, "look at"))?;
+        if found.is_symlink() {
+            return Err(FileError::NotPrivate { path: path.to_owned(), why: SYMBOLIC_LINK });
+        }
+        judge(&found, path)?;
+        Ok(Identity { device: found.dev(), inode: found.ino() })
+    }
+
+    fn judge(found: &fs::Metadata, path: &Path) -> Result<(), FileError> {
         let refuse = |why| Err(FileError::NotPrivate { path: path.to_owned(), why });
         if !found.is_file() {
             return refuse("it is not a regular file; remove it, or name another");
@@ -206,8 +256,8 @@ mod access {
 
 #[cfg(not(unix))]
 mod access {
-    use super::FileError;
-    use std::fs::{DirBuilder, File, OpenOptions};
+    use super::{FileError, Identity};
+    use std::fs::{self, DirBuilder, File, OpenOptions};
     use std::io;
     use std::path::Path;
 
@@ -221,6 +271,11 @@ mod access {
 
     pub(super) fn check(_: &File, _: &Path) -> Result<(), FileError> {
         Ok(())
+    }
+
+    pub(super) fn look_at(path: &Path) -> Result<Identity, FileError> {
+        fs::symlink_metadata(path).map_err(FileError::io(path, "look at"))?;
+        Ok(Identity {})
     }
 
     pub(super) fn check_directory(_: &Path) -> Result<(), FileError> {
@@ -274,12 +329,14 @@ mod tests {
         for (bits, good) in [(0o600, true), (0o644, true), (0o660, false), (0o602, false)] {
             chmod(&path, bits);
             assert_eq!(open(&path, Open::Read).is_ok(), good, "{bits:o}");
+            assert_eq!(look_at(&path).is_ok(), good, "{bits:o}");
         }
         let link = directory.path().join("link");
         symlink(&path, &link).expect("a link");
         for how in [Open::Read, Open::ReadWrite, Open::Append] {
             assert!(why(open(&link, how)).contains("symbolic link"));
         }
+        assert!(matches!(look_at(&link), Err(FileError::NotPrivate { why, .. }) if why.contains("symbolic link")));
         assert!(why(open(directory.path(), Open::Read)).contains("regular file"));
         if rustix::process::geteuid().is_root() {
             let other = directory.path().join("other");

@@ -5,16 +5,18 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use callgate_core::confirm::{Binding, By, MAX_SKEW_MS, Refusal, Verdict};
+use callgate_core::confirm::{Binding, By, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
 
 use super::state::{self, State, StateError};
 use super::table::{Capacity, Table};
+use super::wall_time::WallTime;
 use super::{ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, StoreFault};
 use crate::clock::{SharedClock, SystemClock};
 use crate::entropy::{OsEntropy, SharedEntropy};
+use crate::guarantee::Guarantee;
 use crate::lock::{AtomicBool, Mutex, Ordering, lock};
 use crate::private_file::{self, FileError, Open};
 
@@ -139,12 +141,10 @@ impl FileConfirmations {
         let lock_file = private_file::open(&lock_path, Open::ReadWrite)?;
         private_file::lock(&lock_file, &lock_path, WAIT)?;
         let State { mut table, time } = self.read()?;
-        let seen = time.max(*mark);
-        let mut now = seen.max(wall);
+        let WallTime { now, set_back } = WallTime::after(time.max(*mark), wall);
         let mut changed = Changed::No;
-        if wall.saturating_add_millis(MAX_SKEW_MS) < seen {
+        if set_back {
             table.clear();
-            now = wall;
             changed = Changed::Yes;
         }
         *mark = now;
@@ -206,6 +206,10 @@ enum Changed {
 }
 
 impl ConfirmationStore for FileConfirmations {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::ALL
+    }
+
     fn issue(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Result<Issued, IssueFault> {
         if request.by == By::Approver && !self.approvers.load(Ordering::Acquire) {
             return Err(IssueFault::NoApprover);

@@ -11,6 +11,7 @@ use super::table::{Capacity, Table};
 use super::{ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, StoreFault};
 use crate::clock::{SharedClock, SystemClock};
 use crate::entropy::{OsEntropy, SharedEntropy};
+use crate::guarantee::Guarantee;
 use crate::lock::{AtomicBool, Mutex, MutexGuard, Ordering, lock};
 
 /// A store in memory. Lost with the process, and with it every token: nothing can be redeemed after a restart.
@@ -92,6 +93,10 @@ impl fmt::Debug for MemoryConfirmations {
 }
 
 impl ConfirmationStore for MemoryConfirmations {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee { atomic_claim: true, ..Guarantee::NONE }
+    }
+
     fn issue(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Result<Issued, IssueFault> {
         if request.by == By::Approver && !self.approvers.load(Ordering::Acquire) {
             return Err(IssueFault::NoApprover);

@@ -14,11 +14,14 @@ mod file;
 mod memory;
 mod state;
 mod table;
+mod wall_time;
 
 pub use file::{ConfirmationFileError, FILE_CAPACITY, FileConfirmations};
 pub use memory::MemoryConfirmations;
 pub use table::Capacity;
+pub use wall_time::WallTime;
 
+pub use crate::guarantee::Guarantee;
 pub use crate::private_file::FileError;
 
 use std::fmt::{self, Write as _};
@@ -79,6 +82,20 @@ impl<'a> PendingRequest<'a> {
     }
 }
 
+impl PendingRequest<'_> {
+    /// What a ticket for this request counts for in [`Capacity::bytes`], until it is settled and lets go of arguments and summary.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let Self { approver_scope, caller, tool, arguments, summary, .. } = self;
+        [caller.tenant, caller.known_principal(), *approver_scope]
+            .into_iter()
+            .flatten()
+            .chain([*tool, caller.channel, caller.request_id, summary])
+            .map(str::len)
+            .fold(Capacity::TICKET_BYTES.saturating_add(arguments.len()), usize::saturating_add)
+    }
+}
+
 /// Tells no argument (invariant L1).
 impl fmt::Debug for PendingRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,7 +125,7 @@ pub fn summarize<C: Context, T: Tool>(asking: &Asking<C, T>) -> String {
 
 /// A confirmation that waits for an approver.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_structs, reason = "stores elsewhere make it, and must not leave out anything")]
 pub struct PendingApproval {
     /// What to decide by: the hash of the token, which is no secret.
     pub ticket: Digest,
@@ -173,6 +190,11 @@ impl From<StoreFault> for DecideFault {
 
 /// A blocking store of pending confirmations. Every method is one atomic step.
 pub trait ConfirmationStore: Send + Sync {
+    /// What the store vouches for. One that does not say anything vouches for nothing.
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::NONE
+    }
+
     /// Keeps `request` and gives the token for it, good for `ttl_ms` milliseconds.
     ///
     /// # Errors
@@ -213,6 +235,10 @@ pub trait ConfirmationStore: Send + Sync {
 }
 
 impl<S: ConfirmationStore + ?Sized> ConfirmationStore for Arc<S> {
+    fn guarantee(&self) -> Guarantee {
+        (**self).guarantee()
+    }
+
     fn issue(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Result<Issued, IssueFault> {
         (**self).issue(request, ttl_ms)
     }

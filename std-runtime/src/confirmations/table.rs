@@ -30,6 +30,13 @@ pub struct Capacity {
 impl Capacity {
     /// 100,000 tickets, 64 MiB, 1,000 tickets of one principal.
     pub const DEFAULT: Self = Self { entries: 100_000, bytes: 64 << 20, per_principal: 1_000 };
+
+    /// What a ticket counts for beside its texts, in bytes: the entry itself, its place in the order of expiry, its share of the
+    /// index.
+    pub const TICKET_BYTES: usize = 512;
+    /// The most tickets that one step sweeps while there is room: enough to keep up with whoever issues, and bounded, so that
+    /// no single call pays for an hour of others.
+    pub const SWEEP: usize = 64;
 }
 
 impl Default for Capacity {
@@ -37,13 +44,6 @@ impl Default for Capacity {
         Self::DEFAULT
     }
 }
-
-/// What a ticket costs beside its texts: the entry itself, its place in the order of expiry, its share of the index.
-const ENTRY_BYTES: usize = 512;
-
-/// The most tickets that one step sweeps while there is room: enough to keep up with whoever issues, and bounded, so that no
-/// single call pays for an hour of others.
-const SWEEP: usize = 64;
 
 /// One ticket and what belongs to it.
 pub(super) struct Entry {
@@ -84,7 +84,7 @@ impl PendingCall {
             .into_iter()
             .chain(optional.into_iter().flatten())
             .map(String::len)
-            .fold(self.arguments.len().saturating_add(ENTRY_BYTES), usize::saturating_add)
+            .fold(self.arguments.len().saturating_add(Capacity::TICKET_BYTES), usize::saturating_add)
     }
 }
 
@@ -125,9 +125,9 @@ impl Table {
     ) -> Result<(), IssueFault> {
         let entry =
             Entry { ticket: Ticket::issue(request.binding, request.by, now, ttl_ms), call: PendingCall::of(request) };
-        self.sweep(now, SWEEP, MAX_SKEW_MS);
+        self.sweep(now, Capacity::SWEEP, MAX_SKEW_MS);
         while !self.has_room(&entry) {
-            if self.sweep(now, SWEEP, 0) == 0 {
+            if self.sweep(now, Capacity::SWEEP, 0) == 0 {
                 return Err(IssueFault::Full);
             }
         }

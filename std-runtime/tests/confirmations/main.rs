@@ -5,13 +5,18 @@ mod bench;
 mod model;
 mod on_disk;
 mod races;
+mod reopened;
 mod suite;
 
-use callgate_std::confirmations::{Capacity, FileConfirmations, MemoryConfirmations};
+use std::path::Path;
+
+use callgate_std::confirmations::{Capacity, ConfirmationStore, FileConfirmations, Guarantee, MemoryConfirmations};
 use callgate_std::entropy::SeededEntropy;
 
 use bench::Bench;
 use callgate_std::clock::ManualClock;
+use reopened::every_shared_store;
+use suite::every_store;
 
 fn memory(capacity: Capacity) -> Bench {
     let clock = ManualClock::new();
@@ -28,35 +33,37 @@ fn file(capacity: Capacity) -> Bench {
     Bench { _keep: Some(directory), ..Bench::new(store, clock, FileConfirmations::attach_approvers) }
 }
 
-/// Makes a test of each function of the suite for each store.
-macro_rules! suite {
-    ([$($store:ident)+] $names:tt) => { $(suite!(@ $store $names);)+ };
-    (@ $store:ident { $($name:ident)+ }) => {
-        mod $store {
-            $(#[test] fn $name() { crate::suite::$name(&super::$store); })+
-        }
-    };
+/// The store that the processes of [`races`] meet at.
+fn shared(path: &Path) -> Box<dyn ConfirmationStore> {
+    Box::new(FileConfirmations::open(path).expect("new, or whole"))
 }
 
-suite!([memory file] {
-    a1_only_issued_tokens_redeem
-    a4_each_part_of_the_binding_counts
-    a5_one_claim_among_many_threads
-    a5_a_claim_is_never_undone
-    a6_a_mismatch_burns_the_ticket
-    a9_the_first_decision_stands
-    a9_no_interleaving_executes_what_was_denied
-    a10_expiry_is_exact
-    a2_who_may_decide
-    a2_what_an_approver_sees
-    a11_nothing_shows_a_token_or_an_argument
-    c2_a_backward_jump_revives_nothing
-    c3_sweeping_removes_nothing_alive
-    f3_no_answer_counts_after_the_deadline
-    f5_bounds_refuse_and_recover
-    a18_no_approver_is_a_refusal
-    withdrawing_is_final
-});
+fn at(path: &Path, clock: &ManualClock, seed: u64) -> Box<dyn ConfirmationStore> {
+    let store = FileConfirmations::open_with(path, Capacity::DEFAULT, clock.shared(), SeededEntropy::shared(seed));
+    let store = store.expect("new, or whole");
+    store.attach_approvers(true);
+    Box::new(store)
+}
+
+every_store!(memory file);
+every_shared_store!(file: at);
+
+#[test]
+fn a5_one_claim_among_processes() {
+    races::a5_one_claim_among_processes(3, 100);
+}
+
+#[test]
+fn j3_a_killed_process_loses_and_doubles_nothing() {
+    races::j3_a_killed_process_loses_and_doubles_nothing();
+}
+
+/// J3: what a store in memory does not promise.
+#[test]
+fn j3_memory_vouches_for_its_claims_alone() {
+    let guarantee = MemoryConfirmations::default().guarantee();
+    assert_eq!(guarantee, Guarantee { atomic_claim: true, ..Guarantee::NONE });
+}
 
 #[test]
 fn n2_memory_refines_the_model() {
@@ -81,7 +88,7 @@ fn c2_files_refine_the_model_while_the_clock_steps() {
 /// A1, A11: a source of randomness that repeats itself issues nothing twice, and takes nobody's ticket away.
 #[test]
 fn a11_a_token_that_was_given_out_is_not_given_out_again() {
-    use callgate_std::confirmations::{ConfirmationStore, IssueFault};
+    use callgate_std::confirmations::IssueFault;
     use callgate_std::entropy::{Entropy, EntropyError};
     struct Stuck;
     impl Entropy for Stuck {

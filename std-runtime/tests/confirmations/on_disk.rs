@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use callgate_core::confirm::TOKEN_TEXT;
 use callgate_std::clock::ManualClock;
 use callgate_std::confirmations::{
-    By, Capacity, ConfirmationFileError, ConfirmationStore, FileConfirmations, IssueFault, Refusal, StoreFault, Verdict,
+    By, Capacity, ConfirmationFileError, ConfirmationStore, FileConfirmations, IssueFault, StoreFault,
 };
 use callgate_std::entropy::SeededEntropy;
 use tempfile::TempDir;
 
-use crate::bench::{BOB, CANARY, TTL, approval, binding, request};
+use crate::bench::{CANARY, TTL, binding, request};
 
 struct Shop {
     directory: TempDir,
@@ -38,22 +38,6 @@ impl Shop {
         store.attach_approvers(true);
         Ok(store)
     }
-}
-
-#[test]
-fn a_confirmation_survives_between_two_invocations() {
-    let shop = Shop::new();
-    let token = shop.open(1).expect("new").issue(&request(1), TTL).expect("room").token;
-    let loaded = shop.open(2).expect("kept").load(token.hash()).expect("answers").expect("issued");
-    assert_eq!((&*loaded.arguments, loaded.binding), (request(1).arguments, binding(1)));
-    assert_eq!(shop.open(3).expect("kept").claim(token.hash(), &binding(1)), Ok(Ok(By::Caller)));
-    assert_eq!(shop.open(4).expect("kept").claim(token.hash(), &binding(1)), Ok(Err(Refusal::Used)));
-
-    let ticket = shop.open(5).expect("kept").issue(&approval(1), TTL).expect("room").token.hash();
-    let seen = shop.open(6).expect("kept").pending(&BOB, 10).expect("answers");
-    assert_eq!((seen.len(), seen[0].ticket, seen[0].summary.as_str()), (1, ticket, approval(1).summary.as_str()));
-    shop.open(7).expect("kept").decide(ticket, Verdict::Deny, &BOB).expect("the first decision");
-    assert_eq!(shop.open(8).expect("kept").claim(ticket, &binding(1)), Ok(Err(Refusal::Denied)));
 }
 
 #[test]
@@ -133,29 +117,4 @@ fn n6_an_unknown_version_is_refused_by_name() {
     }
     fs::write(shop.path(), content.replace("confirmations", "accounts")).expect("ours");
     assert!(matches!(shop.open(2), Err(ConfirmationFileError::Damaged { .. })));
-}
-
-/// C2: what one process saw expire, no other process finds alive under a clock that was set back.
-#[test]
-fn c2_expiry_is_remembered_across_processes() {
-    let shop = Shop::new();
-    let ticket = shop.open(1).expect("new").issue(&request(1), TTL).expect("room").token.hash();
-    shop.clock.step_wall(TTL.cast_signed());
-    let seen = shop.open(2).expect("kept").load(ticket).expect("answers").expect("kept");
-    assert_eq!(seen.usable, Err(Refusal::Expired));
-    shop.clock.step_wall(-1_000);
-    assert_eq!(shop.open(3).expect("kept").claim(ticket, &binding(1)), Ok(Err(Refusal::Expired)));
-}
-
-/// C4: under a clock that is behind the time of issue, a ticket is worth nothing.
-#[test]
-fn c4_a_ticket_from_the_future_is_refused() {
-    let shop = Shop::new();
-    for (back, good) in [(5_000, true), (5_001, false)] {
-        let ticket = shop.open(1 + back).expect("kept").issue(&request(1), TTL).expect("room").token.hash();
-        shop.clock.step_wall(-back.cast_signed());
-        assert_eq!(shop.open(2).expect("kept").claim(ticket, &binding(1)).expect("answers").is_ok(), good, "{back}");
-        shop.clock.step_wall(back.cast_signed());
-        assert_ne!(shop.open(3).expect("kept").claim(ticket, &binding(1)), Ok(Ok(By::Caller)), "and stays so");
-    }
 }

@@ -1,4 +1,5 @@
-//! Real processes at one file: who claims, and what a killed one leaves.
+//! Real processes at one store: who claims, and what a killed one leaves. The program that includes this says which store, with a
+//! function `shared`.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
@@ -6,9 +7,10 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use callgate_core::digest::Digest;
-use callgate_std::confirmations::{ConfirmationStore, FileConfirmations, Refusal};
+use callgate_std::confirmations::Refusal;
 
 use crate::bench::{binding, request};
+use crate::shared;
 
 const TTL: u64 = 3_600_000;
 /// Set for a process that is a child of one of these tests: the file that it claims from.
@@ -19,7 +21,7 @@ const CHILD: &str = "CALLGATE_TEST_CONFIRMATIONS";
 #[test]
 fn child() {
     let Some(path) = std::env::var_os(CHILD) else { return };
-    let store = FileConfirmations::open(path).expect("the parent made it");
+    let store = shared(path.as_ref());
     let mut out = std::io::stdout();
     for line in std::io::stdin().lines() {
         let ticket: Digest = line.expect("text").parse().expect("a ticket");
@@ -78,14 +80,13 @@ impl Drop for Claimer {
     }
 }
 
-/// A5: three processes race for each of a hundred tickets.
-#[test]
-fn a5_one_claim_among_processes() {
+/// A5: so many processes race for each of so many tickets.
+pub(crate) fn a5_one_claim_among_processes(processes: usize, tickets: usize) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("confirmations");
-    let store = FileConfirmations::open(&path).expect("new");
-    let mut claimers: Vec<_> = (0..3).map(|_| Claimer::start(&path)).collect();
-    for round in 0..100 {
+    let store = shared(&path);
+    let mut claimers: Vec<_> = (0..processes).map(|_| Claimer::start(&path)).collect();
+    for round in 0..tickets {
         let ticket = store.issue(&request(1), TTL).expect("room").token.hash();
         for claimer in &mut claimers {
             assert!(claimer.name(ticket));
@@ -99,11 +100,10 @@ fn a5_one_claim_among_processes() {
 
 /// A5, J3: a process is killed while it claims, at whatever point. What it was told to have claimed stays claimed, the file
 /// stays whole, and nothing is claimed twice.
-#[test]
-fn j3_a_killed_process_loses_and_doubles_nothing() {
+pub(crate) fn j3_a_killed_process_loses_and_doubles_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("confirmations");
-    let store = FileConfirmations::open(&path).expect("new");
+    let store = shared(&path);
     for round in 0..20 {
         let tickets: Vec<_> = (0..8).map(|_| store.issue(&request(1), TTL).expect("room").token.hash()).collect();
         let mut victim = Claimer::start(&path);
@@ -121,7 +121,7 @@ fn j3_a_killed_process_loses_and_doubles_nothing() {
         }
         drop(victim);
         // A process that opens the file next finds it whole.
-        let next = FileConfirmations::open(&path).expect("whole");
+        let next = shared(&path);
         let mut unanswered = 0;
         for ticket in &tickets {
             match next.claim(*ticket, &binding(1)).expect("answers") {

@@ -308,3 +308,32 @@ pub(crate) fn withdrawing_is_final(make: Make<'_>) {
     assert_eq!(bench.store.claim(ticket, &binding(1)), Ok(Err(Refusal::Cancelled)));
     bench.store.withdraw(Digest::of_bytes(b"made up")).expect("nothing to do");
 }
+
+/// Makes a test of each function of this suite for each store: for each function that makes a fresh one.
+macro_rules! every_store {
+    ($($store:ident)+) => { $($crate::suite::every_store!(@ $store {
+        a1_only_issued_tokens_redeem
+        a4_each_part_of_the_binding_counts
+        a5_one_claim_among_many_threads
+        a5_a_claim_is_never_undone
+        a6_a_mismatch_burns_the_ticket
+        a9_the_first_decision_stands
+        a9_no_interleaving_executes_what_was_denied
+        a10_expiry_is_exact
+        a2_who_may_decide
+        a2_what_an_approver_sees
+        a11_nothing_shows_a_token_or_an_argument
+        c2_a_backward_jump_revives_nothing
+        c3_sweeping_removes_nothing_alive
+        f3_no_answer_counts_after_the_deadline
+        f5_bounds_refuse_and_recover
+        a18_no_approver_is_a_refusal
+        withdrawing_is_final
+    });)+ };
+    (@ $store:ident { $($name:ident)+ }) => {
+        mod $store {
+            $(#[test] fn $name() { crate::suite::$name(&super::$store); })+
+        }
+    };
+}
+pub(crate) use every_store;
