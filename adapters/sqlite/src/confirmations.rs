@@ -1,0 +1,223 @@
+//! Confirmations in the file.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use callgate_core::confirm::{Binding, By, MAX_SKEW_MS, Refusal, Ticket, Verdict};
+use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
+use callgate_core::time::Timestamp;
+use callgate_std::clock::{SharedClock, SystemClock};
+use callgate_std::confirmations::{
+    Capacity, ConfirmationStore, DecideFault, Guarantee, IssueFault, Issued, Loaded, PendingApproval, PendingRequest,
+    StoreFault, WallTime,
+};
+use callgate_std::entropy::{OsEntropy, SharedEntropy};
+
+use crate::database::{Database, Link, lock};
+use crate::error::DatabaseError;
+use crate::ticket::{self, Kept, from_millis, to_millis};
+
+/// A store of confirmations in SQLite.
+///
+/// Every step is one transaction, and what it answered outlives the process and the power (invariant J3). Tokens are not in
+/// the file. Arguments are, until they are spent; what SQLite overwrites then may stay in the file beside it whose name ends in
+/// `-wal` until that is written anew, which at the latest the last process to close the file does.
+///
+/// Its time is the wall clock's and never goes back; the latest is kept in the file. Where the wall clock is set back by more than a
+/// few seconds, everything that waits is forgotten rather than given a longer life (invariants C2, C4).
+///
+/// Whoever can put back an older copy of the file can bring back what was claimed since, within its time to live.
+pub struct SqliteConfirmations {
+    database: Arc<Database>,
+    capacity: Capacity,
+    clock: SharedClock,
+    entropy: SharedEntropy,
+    approvers: AtomicBool,
+    /// The latest time that this process has seen.
+    mark: Mutex<Timestamp>,
+}
+
+impl SqliteConfirmations {
+    /// The store in this file, which is made if there is none.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, DatabaseError> {
+        Ok(Self::on(Arc::new(Database::open(path)?)))
+    }
+
+    /// The store in this file, with the system's clock and randomness and [`Capacity::DEFAULT`].
+    #[must_use]
+    pub fn on(database: Arc<Database>) -> Self {
+        Self::with(database, Capacity::DEFAULT, SystemClock::shared(), OsEntropy::shared())
+    }
+
+    /// The same with these bounds, this clock and this source of tokens. The bounds are those of this process; what another
+    /// one keeps counts.
+    #[must_use]
+    pub fn with(database: Arc<Database>, capacity: Capacity, clock: SharedClock, entropy: SharedEntropy) -> Self {
+        Self { database, capacity, clock, entropy, approvers: AtomicBool::new(false), mark: Mutex::default() }
+    }
+
+    /// Says whether approvers can be reached. As long as they can't, which is how a store starts, a call that needs one is
+    /// refused at once instead of waiting for nobody.
+    pub fn attach_approvers(&self, attached: bool) {
+        self.approvers.store(attached, Ordering::Release);
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// One atomic step, at the time by it. A failure is reported.
+    fn step<R>(&self, rule: impl FnOnce(&Shelf<'_>) -> Result<R, DatabaseError>) -> Result<R, StoreFault> {
+        // The clock is a host's: it is read before anything is held.
+        let wall = self.clock.now().wall;
+        let result = self.database.step(|link| {
+            let seen = link.one("SELECT time_ms FROM confirmations", [], |row| row.get(0))?;
+            let seen = from_millis(seen).map_err(|reason| link.damaged(reason))?;
+            let time = {
+                let mut mark = lock(&self.mark);
+                let time = WallTime::after(seen.max(*mark), wall);
+                *mark = time.now;
+                time
+            };
+            let shelf = Shelf { link, now: time.now, capacity: &self.capacity };
+            if time.set_back {
+                link.execute("DELETE FROM tickets", [])?;
+                shelf.keep_time()?;
+            }
+            rule(&shelf)
+        });
+        result.map_err(|error| {
+            self.database.report(&error);
+            StoreFault
+        })
+    }
+}
+
+impl ConfirmationStore for SqliteConfirmations {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::ALL
+    }
+
+    fn issue(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Result<Issued, IssueFault> {
+        if request.by == By::Approver && !self.approvers.load(Ordering::Acquire) {
+            return Err(IssueFault::NoApprover);
+        }
+        let token = self.entropy.token().map_err(|_| IssueFault::Store)?;
+        self.step(|shelf| {
+            let ticket = Ticket::issue(request.binding, request.by, shelf.now, ttl_ms);
+            shelf.keep_time()?;
+            shelf.sweep(MAX_SKEW_MS)?;
+            while !shelf.has_room(request)? {
+                if shelf.sweep(0)? == 0 {
+                    return Ok(Err(IssueFault::Full));
+                }
+            }
+            // Two tokens that are equal mean that the source of randomness is broken.
+            if Kept::find(shelf.link, token.hash())?.is_some() {
+                return Ok(Err(IssueFault::Store));
+            }
+            ticket::add(shelf.link, token.hash(), &ticket, request)?;
+            Ok(Ok(Issued { token, expires_at: ticket.expires_at }))
+        })?
+    }
+
+    fn load(&self, ticket: Digest) -> Result<Option<Loaded>, StoreFault> {
+        self.step(|shelf| {
+            let Some(kept) = Kept::find(shelf.link, ticket)? else { return Ok(None) };
+            let loaded = kept.loaded(shelf.link, shelf.now)?;
+            if loaded.usable == Err(Refusal::Expired) {
+                shelf.keep_time()?;
+            }
+            Ok(Some(loaded))
+        })
+    }
+
+    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+        self.step(|shelf| {
+            let claimed =
+                shelf.apply(ticket, |kept, now| kept.ticket.claim(presented, now).map(|()| kept.ticket.by))?;
+            Ok(claimed.unwrap_or(Err(Refusal::Unknown)))
+        })
+    }
+
+    fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
+        self.step(|shelf| shelf.apply(ticket, |kept, _| kept.ticket.cancel()).map(drop))
+    }
+
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+        self.step(|shelf| {
+            let decided = shelf.apply(ticket, |kept, now| kept.decide(verdict, approver, now))?;
+            Ok(decided.unwrap_or(Err(DecideFault::Unknown)))
+        })?
+    }
+
+    fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
+        self.step(|shelf| ticket::pending(shelf.link, approver, max, shelf.now))
+    }
+}
+
+/// The tickets, within a step.
+struct Shelf<'s> {
+    link: &'s Link<'s>,
+    now: Timestamp,
+    capacity: &'s Capacity,
+}
+
+impl Shelf<'_> {
+    /// Applies one rule to one ticket, and keeps what it made of it. That a ticket was seen to expire is kept, too, so that no
+    /// other process finds it alive under an earlier clock (invariant C2).
+    fn apply<R>(&self, id: Digest, rule: impl FnOnce(&mut Kept, Timestamp) -> R) -> Result<Option<R>, DatabaseError> {
+        let Some(mut kept) = Kept::find(self.link, id)? else { return Ok(None) };
+        let before = kept.ticket;
+        let answer = rule(&mut kept, self.now);
+        if kept.ticket != before {
+            kept.keep_state(self.link)?;
+            self.keep_time()?;
+        } else if self.now >= before.expires_at {
+            self.keep_time()?;
+        }
+        Ok(Some(answer))
+    }
+
+    fn keep_time(&self) -> Result<(), DatabaseError> {
+        self.link.execute("UPDATE confirmations SET time_ms = ?1", [to_millis(self.now)]).map(drop)
+    }
+
+    fn has_room(&self, request: &PendingRequest<'_>) -> Result<bool, DatabaseError> {
+        let sql = "SELECT tickets, bytes, ifnull((SELECT tickets FROM principals WHERE principal_digest = ?1), 0) \
+                   FROM confirmations";
+        let principal = request.binding.principal;
+        let count = |row: &rusqlite::Row<'_>, at| {
+            row.get::<_, i64>(at).map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+        };
+        let (tickets, bytes, own) =
+            self.link.one(sql, [principal.as_bytes()], |row| Ok((count(row, 0)?, count(row, 1)?, count(row, 2)?)))?;
+        Ok(tickets < self.capacity.entries
+            && own < self.capacity.per_principal
+            && bytes.saturating_add(request.bytes()) <= self.capacity.bytes)
+    }
+
+    /// Forgets some tickets that expired at least `grace_ms` ago, and says how many (invariant C3). Within the grace a late
+    /// presentation is still told apart from an unknown one, in the record.
+    fn sweep(&self, grace_ms: u64) -> Result<usize, DatabaseError> {
+        let Some(before) = self.now.as_unix_millis().checked_sub(grace_ms) else { return Ok(0) };
+        let sql = "DELETE FROM tickets WHERE ticket IN \
+                   (SELECT ticket FROM tickets WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)";
+        let before = to_millis(Timestamp::from_unix_millis(before));
+        self.link.execute(sql, (before, i64::try_from(Capacity::SWEEP).unwrap_or(i64::MAX)))
+    }
+}
+
+impl fmt::Debug for SqliteConfirmations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteConfirmations").field("path", &self.database.path()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,113 @@
+//! The store of confirmations on a database that fails: every operation in turn, before it took effect and after (invariants F1,
+//! A5).
+
+#[path = "../../../std-runtime/tests/confirmations/bench.rs"]
+#[expect(dead_code, reason = "the suite of every store uses the rest")]
+mod bench;
+
+use std::sync::Arc;
+
+use callgate_std::clock::ManualClock;
+use callgate_std::confirmations::{
+    By, Capacity, ConfirmationStore, DecideError, DecideFault, IssueFault, Refusal, StoreFault, TicketState, Verdict,
+};
+use callgate_std::entropy::SeededEntropy;
+
+use crate::faults::Mode;
+use crate::{Database, SqliteConfirmations};
+use bench::{BOB, TTL, approval, binding, request};
+
+/// What a store was asked and what it answered, kept to be held against what it says when it works again.
+struct Told {
+    claimed: Result<Result<By, Refusal>, StoreFault>,
+    ticket: callgate_core::digest::Digest,
+    /// What else a claim may find, apart from what it was told.
+    by: By,
+}
+
+/// Goes through every method with operation `fails` and `more` after it failing in this `mode`. Gives how many operations there were.
+fn run(mode: Mode, fails: usize, more: usize) -> usize {
+    let what = format!("{mode:?} at operation {fails} and {more} more");
+    let directory = tempfile::tempdir().expect("a directory");
+    let database = Arc::new(Database::open(directory.path().join("gate.db")).expect("new"));
+    let clock = ManualClock::new();
+    let store =
+        SqliteConfirmations::with(Arc::clone(&database), Capacity::DEFAULT, clock.shared(), SeededEntropy::shared(7));
+    store.attach_approvers(true);
+    // Known to be there, whatever fails afterwards.
+    let own = store.issue(&request(1), TTL).expect("room").token.hash();
+    let burnt = store.issue(&request(1), TTL).expect("room").token.hash();
+    let withdrawn = store.issue(&request(1), TTL).expect("room").token.hash();
+    let asked = store.issue(&approval(1), TTL).expect("room").token.hash();
+    let denied = store.issue(&approval(1), TTL).expect("room").token.hash();
+
+    database.faults.set(mode, fails, more);
+    let issued = store.issue(&request(1), TTL);
+    let loaded = store.load(own);
+    let own_told = Told { claimed: store.claim(own, &binding(1)), ticket: own, by: By::Caller };
+    let burnt_told = store.claim(burnt, &binding(2));
+    let withdrawn_told = store.withdraw(withdrawn);
+    let seen = store.pending(&BOB, 10);
+    let denied_told = store.decide(denied, Verdict::Deny, &BOB);
+    let asked_told = store.decide(asked, Verdict::Approve, &BOB);
+    let asked_claim = Told { claimed: store.claim(asked, &binding(1)), ticket: asked, by: By::Approver };
+    let operations = database.faults.clear();
+
+    // A fault is told, and nothing else than the truth besides.
+    assert!(matches!(issued, Ok(_) | Err(IssueFault::Store)), "{what}: {issued:?}");
+    assert!(loaded.is_err() || loaded.is_ok_and(|found| found.is_some_and(|found| found.usable.is_ok())), "{what}");
+    assert!(seen.is_err() || seen.is_ok_and(|seen| seen.len() == 2), "{what}");
+    if let Ok(issued) = issued {
+        assert_eq!(
+            store.claim(issued.token.hash(), &binding(1)),
+            Ok(Ok(By::Caller)),
+            "{what}: an issued ticket is kept"
+        );
+    }
+    // A decision that was told to be taken stands, and one that nobody knows of is taken or not, but never turned round.
+    assert!(matches!(denied_told, Ok(()) | Err(DecideFault::Store)), "{what}: {denied_told:?}");
+    let again = store.decide(denied, Verdict::Deny, &BOB);
+    let stands = again == Err(DecideFault::Refused(DecideError::Settled(TicketState::Denied)));
+    assert!(stands || denied_told.is_err() && again == Ok(()), "{what}: {denied_told:?}, then {again:?}");
+    assert_eq!(store.claim(denied, &binding(1)), Ok(Err(Refusal::Denied)), "{what}");
+    if asked_told.is_err() {
+        assert_eq!(asked_told, Err(DecideFault::Store), "{what}");
+        assert!(matches!(asked_claim.claimed, Err(StoreFault) | Ok(_)), "{what}");
+        let _ = store.decide(asked, Verdict::Approve, &BOB);
+    }
+    for Told { claimed, ticket, by } in [own_told, asked_claim] {
+        let then = store.claim(ticket, &binding(1)).expect("the database works again");
+        match claimed {
+            Ok(Ok(_)) => assert_eq!(then, Err(Refusal::Used), "{what}: claimed twice"),
+            Ok(Err(refusal)) => {
+                assert_eq!((refusal, asked_told.is_err(), then), (Refusal::Undecided, true, Ok(by)), "{what}");
+            }
+            Err(StoreFault) => assert!(then == Ok(by) || then == Err(Refusal::Used), "{what}: {then:?}"),
+        }
+        assert_eq!(store.claim(ticket, &binding(1)), Ok(Err(Refusal::Used)), "{what}");
+    }
+    match burnt_told {
+        Ok(answer) => assert!(answer.is_err_and(Refusal::is_mismatch), "{what}"),
+        Err(StoreFault) => assert!(store.claim(burnt, &binding(2)).expect("answers").is_err(), "{what}"),
+    }
+    assert_eq!(store.claim(burnt, &binding(1)), Ok(Err(Refusal::Cancelled)), "{what}");
+    if withdrawn_told.is_err() {
+        store.withdraw(withdrawn).expect("the database works again");
+    }
+    assert_eq!(store.claim(withdrawn, &binding(1)), Ok(Err(Refusal::Cancelled)), "{what}");
+    assert!(operations < fails || database.last_error().is_some(), "{what}: nobody was told");
+    operations
+}
+
+#[test]
+fn f1_every_operation_of_the_database_may_fail() {
+    for mode in [Mode::Before, Mode::After] {
+        for more in [0, 2] {
+            let mut fails = 1;
+            while run(mode, fails, more) >= fails {
+                fails += 1;
+            }
+            assert!(fails > 40, "the loop saw {fails} operations");
+        }
+    }
+}
