@@ -1,0 +1,217 @@
+//! The comparer: what was seen against what must be seen, as strictly as the subject allows.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::event::{Mark, Outcome, Seen};
+use crate::subject::{Compares, Records};
+use crate::vector::{Expect, ExpectedMark, ExpectedOutcome, Vector};
+
+/// Fits everything in a pattern.
+pub const ANY: &str = "$any";
+
+/// Something that was to be otherwise.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// Which step of the script, from 0; `None`: the script as a whole.
+    pub step: Option<usize>,
+    /// What was looked at: `outcome.code`, `transcript`, ...
+    pub what: String,
+    /// What must be seen.
+    pub expected: String,
+    /// What was seen.
+    pub seen: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(step) = self.step {
+            write!(f, "step {step}: ")?;
+        }
+        write!(f, "{} must be {}, and is {}", self.what, self.expected, self.seen)
+    }
+}
+
+/// Collects what differs in one step.
+struct Differences<'a> {
+    step: usize,
+    found: &'a mut Vec<Mismatch>,
+}
+
+impl Differences<'_> {
+    fn add(&mut self, what: impl Into<String>, expected: impl fmt::Display, seen: impl fmt::Display) {
+        let (expected, seen) = (expected.to_string(), seen.to_string());
+        self.found.push(Mismatch { step: Some(self.step), what: what.into(), expected, seen });
+    }
+
+    fn equal<T: PartialEq + fmt::Debug>(&mut self, what: &str, expected: &T, seen: &T) {
+        if expected != seen {
+            self.add(what, format_args!("{expected:?}"), format_args!("{seen:?}"));
+        }
+    }
+
+    fn pattern(&mut self, what: &str, expected: &Value, seen: &Value) {
+        if !fits(expected, seen) {
+            self.add(what, expected, seen);
+        }
+    }
+}
+
+/// Compares one step.
+pub fn compare(step: usize, expect: &Expect, seen: &Seen, compares: &Compares, found: &mut Vec<Mismatch>) {
+    let mut differences = Differences { step, found };
+    if let Some(expected) = &expect.outcome {
+        match &seen.outcome {
+            Some(outcome) => outcomes(expected, outcome, compares, &mut differences),
+            None => differences.add("outcome", "there", "missing"),
+        }
+    }
+    if let Some(effects) = &expect.effects {
+        differences.equal("effects", effects, &seen.effects);
+    }
+    if expect.decided.is_some() {
+        differences.equal("decided", &expect.decided, &seen.decided);
+    }
+    if let Some(transcript) = &expect.transcript {
+        transcripts(transcript, &seen.marks, compares, &mut differences);
+    }
+    if let Some(records) = &expect.records {
+        records_of(records, &seen.records, compares.records, &mut differences);
+    }
+}
+
+fn outcomes(expected: &ExpectedOutcome, seen: &Outcome, compares: &Compares, differences: &mut Differences<'_>) {
+    differences.equal("outcome.success", &expected.success, &seen.success);
+    if compares.codes {
+        differences.equal("outcome.meta.code", &expected.code.as_deref(), &seen.meta_text("code"));
+        if let Some(kind) = &expected.kind {
+            differences.equal("outcome.meta.type", &Some(kind.as_str()), &seen.meta_text("type"));
+        }
+    }
+    if compares.effect
+        && let Some(effect) = &expected.effect
+    {
+        differences.equal("outcome.meta.effect", &Some(effect.as_str()), &seen.meta_text("effect"));
+    }
+    if let Some(data) = &expected.data {
+        differences.pattern("outcome.data", data, &seen.data);
+    }
+    if let Some(meta) = &expected.meta {
+        differences.pattern("outcome.meta", meta, &Value::Object(seen.meta.clone()));
+    }
+}
+
+fn transcripts(expected: &[ExpectedMark], seen: &[Mark], compares: &Compares, differences: &mut Differences<'_>) {
+    let expected: Vec<_> = expected.iter().filter(|mark| compares.transcript.contains(&mark.at())).collect();
+    let seen: Vec<_> = seen.iter().filter(|mark| compares.transcript.contains(&mark.at)).collect();
+    let points = |points: &mut dyn Iterator<Item = &'static str>| points.collect::<Vec<_>>().join(" > ");
+    let ours = points(&mut expected.iter().map(|mark| mark.at().as_str()));
+    let theirs = points(&mut seen.iter().map(|mark| mark.at.as_str()));
+    if ours != theirs {
+        differences.add("transcript", format_args!("[{ours}]"), format_args!("[{theirs}]"));
+        return;
+    }
+    for (expected, seen) in expected.into_iter().zip(seen) {
+        let ExpectedMark::Mark(expected) = expected else { continue };
+        if let Some(args) = &expected.args {
+            differences.pattern(&format!("args at {}", expected.at), args, seen.args.as_ref().unwrap_or(&Value::Null));
+        }
+        if expected.cost.is_some() {
+            differences.equal(&format!("cost at {}", expected.at), &expected.cost, &seen.cost);
+        }
+        if expected.by.is_some() {
+            differences.equal(&format!("who is asked at {}", expected.at), &expected.by, &seen.by);
+        }
+    }
+}
+
+fn records_of(expected: &[Value], seen: &[Value], shown: Records, differences: &mut Differences<'_>) {
+    if shown == Records::None {
+        return;
+    }
+    differences.equal("number of records", &expected.len(), &seen.len());
+    if shown == Records::Full {
+        for (at, (expected, seen)) in expected.iter().zip(seen).enumerate() {
+            differences.pattern(&format!("record {at}"), expected, seen);
+        }
+    }
+}
+
+/// Whether `seen` has the shape of `pattern`: of an object at least its members, where `null` stands for one that is missing, too;
+/// everything else as it is. Numbers compare by value.
+#[must_use]
+pub fn fits(pattern: &Value, seen: &Value) -> bool {
+    match (pattern, seen) {
+        (Value::String(any), _) if any == ANY => true,
+        (Value::Object(pattern), Value::Object(seen)) => {
+            pattern.iter().all(|(name, pattern)| fits(pattern, seen.get(name).unwrap_or(&Value::Null)))
+        }
+        (Value::Array(pattern), Value::Array(seen)) => {
+            pattern.len() == seen.len() && pattern.iter().zip(seen).all(|(pattern, seen)| fits(pattern, seen))
+        }
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
+        }
+        _ => pattern == seen,
+    }
+}
+
+/// Where texts that must not be seen are seen all the same.
+pub(crate) fn leaks(step: usize, vector: &Vector, seen: &Seen, found: &mut Vec<Mismatch>) {
+    let records = seen.records.iter();
+    let told = seen.outcome.as_ref().and_then(|outcome| serde_json::to_value(outcome).ok());
+    for (place, shown, texts) in [
+        ("the outcome", told.iter().collect::<Vec<_>>(), vector.never.iter().chain(&vector.never_told)),
+        ("the records", records.collect(), vector.never.iter().chain(&[])),
+    ] {
+        for text in texts.filter(|text| shown.iter().any(|shown| holds(shown, text))) {
+            let (expected, seen) = (format!("without `{text}`"), "with it".to_owned());
+            found.push(Mismatch { step: Some(step), what: place.to_owned(), expected, seen });
+        }
+    }
+}
+
+fn holds(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(string) => string.contains(text),
+        Value::Array(items) => items.iter().any(|item| holds(item, text)),
+        Value::Object(members) => members.iter().any(|(name, value)| name.contains(text) || holds(value, text)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn patterns_ask_for_at_least_their_members() {
+        let seen = json!({"a": 1, "b": {"c": [1, 2.0], "d": "x"}});
+        for pattern in [json!("$any"), json!({}), json!({"a": 1.0}), json!({"b": {"c": [1, 2]}}), json!({"z": null})] {
+            assert!(fits(&pattern, &seen), "{pattern}");
+        }
+        for pattern in [json!({"a": 2}), json!({"z": 1}), json!({"b": {"c": [1]}}), json!({"b": null}), json!([])] {
+            assert!(!fits(&pattern, &seen), "{pattern}");
+        }
+        assert!(!fits(&json!(9_007_199_254_740_993_u64), &json!(9_007_199_254_740_992_u64)), "S4: exactly");
+    }
+
+    #[test]
+    fn what_a_subject_cannot_show_is_not_compared() {
+        let expect: Expect = serde_json::from_value(json!({
+            "outcome": {"success": false, "code": "FORBIDDEN", "effect": "none"},
+            "effects": 0, "transcript": ["authorize", "record"], "records": [{"code": "FORBIDDEN"}],
+        }))
+        .unwrap();
+        let seen: Seen =
+            serde_json::from_value(json!({"outcome": {"success": false}, "marks": [{"at": "record"}]})).unwrap();
+        let blind = Compares { codes: false, effect: false, transcript: [].into(), records: Records::None };
+        let mut found = Vec::new();
+        compare(0, &expect, &seen, &blind, &mut found);
+        assert_eq!(found, []);
+        compare(0, &expect, &seen, &crate::subject::Declaration::full("x").compares, &mut found);
+        assert_eq!(found.len(), 4, "{found:?}");
+    }
+}

@@ -1,0 +1,142 @@
+//! What a subject can do, and what a vector needs of it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Mode;
+use crate::vector::{Act, Vector};
+use crate::world::{Body, Confirm, Tool};
+
+macro_rules! features {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)+) => {
+        /// Something that a gate may or may not have. A vector that needs what a subject lacks does not apply to it.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        #[expect(clippy::exhaustive_enums, reason = "a version of the protocol has exactly these")]
+        pub enum Feature { $($(#[$doc])* $name,)+ }
+
+        impl Feature {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+
+            /// The name on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)+ }
+            }
+        }
+    };
+}
+
+features! {
+    /// Arguments are checked against a schema.
+    Schema = "schema",
+    /// Arguments are brought into bounds.
+    Clamp = "clamp",
+    /// Policy goes by channels other than the plain one that asks for a principal.
+    Channels = "channels",
+    /// Policy goes by rules.
+    Rules = "rules",
+    /// Rules can be added while the gate is up.
+    RuleChange = "rule_change",
+    /// Calls are limited.
+    Quota = "quota",
+    /// Refused calls are limited.
+    Attempts = "attempts",
+    /// Calls can be planned.
+    Plan = "plan",
+    /// Callers confirm with a token.
+    Confirm = "confirm",
+    /// Approvers decide.
+    Approvals = "approvals",
+    /// Interceptors have a say.
+    Intercept = "intercept",
+    /// Listeners are told.
+    Listen = "listen",
+    /// Results are checked against a schema.
+    OutputSchema = "output_schema",
+    /// Time can be moved, and tools have deadlines.
+    Clock = "clock",
+    /// Tools can be replaced while the gate is up.
+    Define = "define",
+    /// Callers have tenants.
+    Tenants = "tenants",
+    /// Callers have sessions.
+    Sessions = "sessions",
+    /// Secrets are kept out of records.
+    Secrets = "secrets",
+    /// Faults can be planted.
+    Faults = "faults",
+    /// The gate can be killed and started again.
+    Kill = "kill",
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+fn of_tool(tool: &Tool, needs: &mut BTreeSet<Feature>) {
+    let mut need = |feature, if_so: bool| {
+        if if_so {
+            needs.insert(feature);
+        }
+    };
+    need(Feature::Schema, tool.schema.is_some());
+    need(Feature::Clamp, !tool.clamps.is_empty());
+    need(Feature::Secrets, !tool.secrets.is_empty());
+    need(Feature::Confirm, tool.confirm == Confirm::Caller);
+    need(Feature::Approvals, tool.confirm == Confirm::Approver);
+    need(Feature::OutputSchema, tool.output_schema.is_some());
+    need(Feature::Clock, tool.timeout_ms.is_some() || matches!(tool.body, Body::Hang(_)));
+}
+
+impl Vector {
+    /// What a subject has to be able to do for this vector to apply to it: what its world and its script make use of.
+    #[must_use]
+    pub fn needs(&self) -> BTreeSet<Feature> {
+        let mut needs = BTreeSet::new();
+        let world = &self.world;
+        for tool in &world.tools {
+            of_tool(tool, &mut needs);
+        }
+        for step in &self.script {
+            let mut need = |feature| needs.extend([feature]);
+            match &step.act {
+                Act::Call(call) if call.mode == Some(Mode::Plan) => need(Feature::Plan),
+                Act::Redeem(redeem) if redeem.mode == Some(Mode::Plan) => need(Feature::Plan),
+                Act::Call(call) if call.token.is_some() => need(Feature::Confirm),
+                Act::Call(_) | Act::Redeem(_) | Act::Revoke(_) => {}
+                Act::Approve(_) | Act::Deny(_) => need(Feature::Approvals),
+                Act::Advance(_) => need(Feature::Clock),
+                Act::Rule(_) => need(Feature::RuleChange),
+                Act::Define(tool) => {
+                    need(Feature::Define);
+                    of_tool(tool, &mut needs);
+                }
+                Act::Fault(_) => need(Feature::Faults),
+                Act::Kill => need(Feature::Kill),
+            }
+        }
+        let plain = |channel: &crate::world::Channel| *channel == crate::world::Channel::new(&channel.name);
+        let known = |name: &str| world.channels.iter().any(|channel| channel.name == name);
+        let callers = || self.callers.values();
+        let further = [
+            (Feature::Channels, !world.channels.iter().all(plain) || !callers().all(|caller| known(&caller.channel))),
+            (Feature::Confirm, world.channels.iter().any(|channel| channel.confirm_mutating)),
+            (Feature::Approvals, world.channels.iter().any(|channel| channel.confirm_by_approver)),
+            (Feature::Rules, !world.rules.is_empty()),
+            (Feature::Quota, world.quota.is_some()),
+            (Feature::Attempts, world.attempts.is_some()),
+            (Feature::Intercept, !world.interceptors.is_empty()),
+            (Feature::Listen, world.listener.is_some()),
+            (Feature::Tenants, callers().any(|caller| caller.tenant.is_some())),
+            (Feature::Sessions, callers().any(|caller| caller.session.is_some())),
+        ];
+        needs.extend(further.into_iter().filter_map(|(feature, needed)| needed.then_some(feature)));
+        needs
+    }
+}

@@ -1,0 +1,30 @@
+//! The gates of this workspace as subjects.
+//!
+//! They share what surrounds a gate (tools, policy, stores, a log: `surroundings`), which watches what the gate asks and plants
+//! the faults; the gates themselves are as they are.
+
+mod blocking;
+mod judges;
+mod steps;
+mod surroundings;
+mod watched;
+
+pub use blocking::Blocking;
+pub use steps::Steps;
+
+use crate::model::{Model, Twist};
+use crate::subject::Subject;
+
+/// The subjects that can be named, beside the wrong ones: see [`named`].
+pub const NAMES: &[&str] = &["blocking", "steps", "model"];
+
+/// The subject of this name: one of [`NAMES`], or `wrong:` and the name of a [`Twist`].
+#[must_use]
+pub fn named(name: &str) -> Option<Box<dyn Subject>> {
+    Some(match name {
+        "blocking" => Box::new(Blocking::new()),
+        "steps" => Box::new(Steps::new()),
+        "model" => Box::new(Model::new()),
+        _ => Box::new(Model::twisted(Twist::parse(name.strip_prefix("wrong:")?)?)),
+    })
+}

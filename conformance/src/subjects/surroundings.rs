@@ -1,0 +1,321 @@
+//! What surrounds a gate: tools with scripted bodies, stores and a log in memory, a clock that stands still, all of it watched.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_core::args::Args;
+use callgate_core::audit::{Audit, AuditFault, Kind, Record};
+use callgate_core::call::{Charge, ChargeMode, IssueFault, Issued, Refund, StoreFault};
+use callgate_core::confirm::{Binding, By, Refusal, Verdict};
+use callgate_core::context::{CallContext, Mode, Scopes};
+use callgate_core::digest::Digest;
+use callgate_core::limit::{Allowance, LimitKey, Quota};
+use callgate_core::tool::ConfirmBy;
+use callgate_std::clock::ManualClock;
+use callgate_std::confirmations::{
+    Capacity, ConfirmationStore, DecideFault, Loaded, MemoryConfirmations, PendingApproval, PendingRequest,
+};
+use callgate_std::entropy::{SeededEntropy, SharedEntropy};
+use callgate_std::failure::Failure;
+use callgate_std::limiter::{DEFAULT_KEYS, MemoryLimiter, Quotas, RateLimiter};
+use callgate_std::output::Reply;
+use callgate_std::registry::{Registry, RegistryBuilder, SharedRegistry};
+use callgate_std::tool::{Tool, ToolBuilder};
+
+use super::judges::{Judge, WatchedPolicy};
+use super::watched::{Watch, panics, value};
+use crate::event::{self, Event, Mark, Outcome, Point, Seen};
+use crate::subject::SubjectFault;
+use crate::world::{self, Body, Confirm, World};
+
+/// Everything around a gate. Outlives the gate, which can be killed.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    pub(super) world: World,
+    pub(super) watch: Watch,
+    pub(super) clock: ManualClock,
+    pub(super) entropy: SharedEntropyBox,
+    pub(super) tools: Arc<SharedRegistry>,
+    pub(super) policy: Arc<WatchedPolicy>,
+    pub(super) limiter: Arc<WatchedLimiter>,
+    pub(super) store: Arc<WatchedStore>,
+    pub(super) sink: Arc<Sink>,
+}
+
+/// A source of randomness that can be shown.
+#[derive(Clone)]
+pub(super) struct SharedEntropyBox(pub(super) SharedEntropy);
+
+impl std::fmt::Debug for SharedEntropyBox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("..")
+    }
+}
+
+fn gave_up(error: impl std::fmt::Display) -> SubjectFault {
+    SubjectFault::GaveUp(error.to_string())
+}
+
+impl Surroundings {
+    pub(super) fn new(world: &World, seed: u64) -> Result<Self, SubjectFault> {
+        let (watch, clock, entropy) = (Watch::default(), ManualClock::new(), SeededEntropy::shared(seed));
+        let store = MemoryConfirmations::with(Capacity::default(), clock.shared(), entropy.clone());
+        store.attach_approvers(world.approvers);
+        let mut surroundings = Self {
+            world: world.clone(),
+            policy: Arc::new(WatchedPolicy::new(world, watch.clone()).map_err(gave_up)?),
+            limiter: Arc::new(WatchedLimiter::new(world, watch.clone(), &clock)?),
+            store: Arc::new(WatchedStore { store, watch: watch.clone() }),
+            sink: Arc::new(Sink { watch: watch.clone() }),
+            tools: Arc::new(SharedRegistry::new(Registry::builder().build().map_err(gave_up)?)),
+            entropy: SharedEntropyBox(entropy),
+            clock,
+            watch,
+        };
+        surroundings.publish()?;
+        Ok(surroundings)
+    }
+
+    /// Puts the tools of the world where the gate looks for them.
+    fn publish(&mut self) -> Result<(), SubjectFault> {
+        let builders = self.world.tools.iter().map(|tool| self.builder(tool));
+        let registry = builders.fold(Registry::builder(), RegistryBuilder::add).build().map_err(gave_up)?;
+        drop(self.tools.swap(registry));
+        Ok(())
+    }
+
+    fn builder(&self, tool: &world::Tool) -> ToolBuilder {
+        let mut builder = Tool::builder(tool.name.as_str())
+            .description("A tool under test")
+            .timeout(Duration::from_millis(tool.timeout_ms()))
+            .confirm(match tool.confirm {
+                Confirm::Nobody => ConfirmBy::Nobody,
+                Confirm::Caller => ConfirmBy::Caller,
+                Confirm::Approver => ConfirmBy::Approver { scope: tool.approver_scope() },
+            });
+        if !tool.scopes.is_empty() {
+            builder = builder.scopes(&tool.scopes);
+        }
+        if let Some(version) = &tool.version {
+            builder = builder.version(version.as_str());
+        }
+        if let Some(schema) = &tool.schema {
+            builder = builder.json_schema(schema.clone());
+        }
+        if let Some(schema) = &tool.output_schema {
+            builder = builder.output_schema(schema.clone());
+        }
+        if tool.mutating {
+            builder = builder.mutating();
+        }
+        for world::Clamp { field, min, max } in &tool.clamps {
+            let path = format!("/{field}");
+            builder = match (*min, *max) {
+                (Some(min), Some(max)) => builder.clamp(path, min..=max),
+                (Some(min), None) => builder.clamp(path, min..),
+                (None, Some(max)) => builder.clamp(path, ..=max),
+                (None, None) => builder,
+            };
+        }
+        for secret in &tool.secrets {
+            builder = builder.secret(format!("/{secret}"));
+        }
+        let (watch, clock, script) = (self.watch.clone(), self.clock.clone(), tool.clone());
+        builder.handler(move |call| match perform(&script, &watch, &clock, call.args()) {
+            Performed::Done(reply) => Ok(reply),
+            Performed::Failed(failure) => Err(failure),
+            Performed::Late => Err(Failure::timed_out()),
+        })
+    }
+
+    /// The interceptors, in their order.
+    pub(super) fn judges(&self) -> impl Iterator<Item = Judge> {
+        let judge = |script: &world::Interceptor| Judge {
+            watch: self.watch.clone(),
+            clock: self.clock.clone(),
+            script: script.clone(),
+        };
+        self.world.interceptors.iter().map(judge)
+    }
+
+    /// Has something happen beside calls and decisions.
+    pub(super) fn happen(&mut self, event: &Event) -> Result<(), SubjectFault> {
+        match event {
+            Event::Advance(ms) => self.clock.advance(Duration::from_millis(*ms)),
+            Event::Rule(rule) => self.policy.add(rule).map_err(gave_up)?,
+            Event::Define(tool) => {
+                self.world.tools.retain(|old| old.name != tool.name);
+                self.world.tools.push((**tool).clone());
+                self.publish()?;
+            }
+            Event::Fault(fault) => self.watch.plant(*fault),
+            Event::Kill {} | Event::Call(_) | Event::Decide(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Takes an approver's decision to `decide`, and says whether it was taken.
+    pub(super) fn decided(
+        decide: &event::Decide,
+        by: impl FnOnce(Digest, Verdict, &CallContext<'_>) -> Result<(), DecideFault>,
+    ) -> bool {
+        let Ok(ticket) = decide.approval.parse::<Digest>() else { return false };
+        let verdict = match decide.verdict {
+            event::Verdict::Approve => Verdict::Approve,
+            event::Verdict::Deny => Verdict::Deny,
+        };
+        let scopes = decide.approver.scopes.join(" ");
+        by(ticket, verdict, &context(&decide.approver, &scopes, "a-decision", event::Mode::Execute)).is_ok()
+    }
+
+    /// What was seen, with this outcome of a call.
+    pub(super) fn seen(&self, outcome: Option<String>) -> Result<Seen, SubjectFault> {
+        let mut seen = self.watch.take();
+        if let Some(outcome) = outcome {
+            let outcome: Outcome = serde_json::from_str(&outcome).map_err(gave_up)?;
+            seen.outcome = Some(outcome);
+        }
+        Ok(seen)
+    }
+}
+
+/// The context of a call.
+pub(super) fn context<'a>(
+    caller: &'a world::Caller,
+    scopes: &'a str,
+    request_id: &'a str,
+    mode: event::Mode,
+) -> CallContext<'a> {
+    let mut context = CallContext::new(&caller.channel, request_id).with_scopes(Scopes::new(scopes));
+    context.principal = caller.principal.as_deref();
+    context.tenant = caller.tenant.as_deref();
+    context.session = caller.session.as_deref();
+    context.mode = match mode {
+        event::Mode::Execute => Mode::Execute,
+        event::Mode::Plan => Mode::Plan,
+    };
+    context
+}
+
+/// What a body came to, unless it panicked.
+pub(super) enum Performed {
+    Done(Reply),
+    Failed(Failure),
+    Late,
+}
+
+/// Does what the script of a tool says.
+pub(super) fn perform(tool: &world::Tool, watch: &Watch, clock: &ManualClock, args: Args<'_>) -> Performed {
+    watch.started(args);
+    match &tool.body {
+        Body::Echo => Performed::Done(Reply::new(value(args))),
+        Body::Return(value) => Performed::Done(Reply::new(value.clone())),
+        Body::Fail(text) => Performed::Failed(Failure::new(text.as_str())),
+        Body::Panic(text) => panics(text),
+        Body::Hang(ms) => {
+            clock.advance(Duration::from_millis(*ms.min(&tool.timeout_ms())));
+            if *ms >= tool.timeout_ms() { Performed::Late } else { Performed::Done(Reply::new(value(args))) }
+        }
+    }
+}
+
+/// The limiter of a world.
+pub(super) struct WatchedLimiter {
+    limiter: MemoryLimiter,
+    watch: Watch,
+    limits: bool,
+    limits_attempts: bool,
+}
+
+impl std::fmt::Debug for WatchedLimiter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WatchedLimiter").finish_non_exhaustive()
+    }
+}
+
+impl WatchedLimiter {
+    fn new(world: &World, watch: Watch, clock: &ManualClock) -> Result<Self, SubjectFault> {
+        let quota = |quota: Option<world::Quota>| match quota {
+            Some(quota) => Quota::per_window(quota.limit, quota.window_ms).map_err(gave_up),
+            None => Ok(Quota::DEFAULT),
+        };
+        let quotas = Quotas::new(quota(world.quota)?).with_attempts(quota(world.attempts)?);
+        let limiter = MemoryLimiter::with(move |key| quotas.of(key), clock.shared(), DEFAULT_KEYS);
+        Ok(Self { limiter, watch, limits: world.quota.is_some(), limits_attempts: world.attempts.is_some() })
+    }
+}
+
+impl RateLimiter for WatchedLimiter {
+    fn charge(&self, charge: &Charge<'_>) -> Result<Allowance, StoreFault> {
+        match charge.mode {
+            _ if !self.limits => Ok(Allowance::Unlimited),
+            // Nothing is taken for a plan: that is no charge.
+            ChargeMode::Probe => self.limiter.charge(charge),
+            ChargeMode::Take => {
+                let mark = Mark { cost: Some(charge.cost), ..Mark::at(Point::Charge) };
+                self.watch.ask(mark, || self.limiter.charge(charge), || Err(StoreFault))
+            }
+        }
+    }
+
+    fn refund(&self, refund: &Refund<'_>) -> Result<(), StoreFault> {
+        self.limiter.refund(refund)
+    }
+
+    fn attempt(&self, key: &LimitKey<'_>) -> Result<Allowance, StoreFault> {
+        if self.limits_attempts { self.limiter.attempt(key) } else { Ok(Allowance::Unlimited) }
+    }
+}
+
+/// The store of confirmations of a world.
+#[derive(Debug)]
+pub(super) struct WatchedStore {
+    store: MemoryConfirmations,
+    watch: Watch,
+}
+
+impl ConfirmationStore for WatchedStore {
+    fn issue(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Result<Issued, IssueFault> {
+        let issue = || self.store.issue(request, ttl_ms);
+        self.watch.ask(Mark::at(Point::Issue), issue, || Err(IssueFault::Store))
+    }
+
+    fn load(&self, ticket: Digest) -> Result<Option<Loaded>, StoreFault> {
+        self.store.load(ticket)
+    }
+
+    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+        self.watch.ask(Mark::at(Point::Redeem), || self.store.claim(ticket, presented), || Err(StoreFault))
+    }
+
+    fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
+        self.store.withdraw(ticket)
+    }
+
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+        self.store.decide(ticket, verdict, approver)
+    }
+
+    fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
+        self.store.pending(approver, max)
+    }
+}
+
+/// The log of a world.
+#[derive(Debug)]
+pub(super) struct Sink {
+    watch: Watch,
+}
+
+impl Audit for Sink {
+    fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+        let point = if record.kind == Kind::Intent { Point::Intent } else { Point::Record };
+        let write = || {
+            let mut text = String::new();
+            record.write_json(&mut text).map_err(|_| AuditFault)?;
+            self.watch.recorded(serde_json::from_str(&text).map_err(|_| AuditFault)?);
+            Ok(())
+        };
+        self.watch.ask(Mark::at(point), write, || Err(AuditFault))
+    }
+}

@@ -1,0 +1,82 @@
+//! The vectors at the subjects of this workspace: each of them holds all that applies to it, in this process and over the wire.
+#![cfg(test)]
+
+use callgate_conformance::library::Library;
+use callgate_conformance::model::Model;
+use callgate_conformance::process::{DEFAULT_PATIENCE, Process};
+use callgate_conformance::report::human;
+use callgate_conformance::run::{Report, Runner, Verdict};
+use callgate_conformance::subject::Subject;
+use callgate_conformance::subjects::{Blocking, Steps};
+
+fn library() -> Library {
+    Library::built_in().unwrap()
+}
+
+fn run(subject: &mut dyn Subject) -> Report {
+    let library = library();
+    Runner::new().seeded(7).run(subject, library.vectors(), library.vectors(), |_, _| ())
+}
+
+/// Holds everything, and as many vectors do not apply.
+fn holds(subject: &mut dyn Subject, not_applicable: usize) {
+    let report = run(subject);
+    let counts = report.counts();
+    assert!(report.holds() && counts.lenient == 0, "{}", human(&report));
+    assert_eq!(counts.not_applicable, not_applicable, "{}", human(&report));
+}
+
+#[test]
+fn the_model_holds_every_vector() {
+    holds(&mut Model::new(), 0);
+}
+
+#[test]
+fn the_blocking_gate_holds_every_vector() {
+    holds(&mut Blocking::new(), 0);
+}
+
+#[test]
+fn n1_the_core_step_by_step_holds_every_vector_but_those_of_listeners() {
+    holds(&mut Steps::new(), 1);
+}
+
+#[test]
+fn over_the_wire_nothing_changes() {
+    for (name, mut local) in
+        [("blocking", Box::new(Blocking::new()) as Box<dyn Subject>), ("steps", Box::new(Steps::new()))]
+    {
+        let mut remote = Process::start(env!("CARGO_BIN_EXE_gate-subject"), [name], DEFAULT_PATIENCE).unwrap();
+        assert_eq!(run(&mut remote), run(&mut *local), "{name}");
+    }
+}
+
+/// The same seed gives the same run, token by token.
+#[test]
+fn a_seed_repeats_a_run() {
+    let tokens = |seed| {
+        let library = library().matching("order-ask");
+        let vector = &library.vectors()[0];
+        let mut gate = Blocking::new();
+        gate.begin(&vector.world, seed).unwrap();
+        let mut session = callgate_conformance::session::Session::new(vector);
+        let Some(event) = session.next(0, &vector.script[0].act).unwrap() else {
+            panic!("it begins with a call");
+        };
+        gate.event(&event).unwrap().outcome.unwrap().data_text("confirm_token").unwrap().to_owned()
+    };
+    assert_eq!(tokens(1), tokens(1));
+    assert_ne!(tokens(1), tokens(2));
+}
+
+/// A vector that fails tells all that is wrong with it, not only the first thing.
+#[test]
+fn all_failures_are_told() {
+    let library = library().matching("token-single-use");
+    let mut subject = Model::twisted(callgate_conformance::model::Twist::TokenReusable);
+    let declaration = subject.declaration().clone();
+    let verdict = callgate_conformance::run::judge(&mut subject, &declaration, &library.vectors()[0], 0);
+    let Verdict::Failed(mismatches) = verdict else { panic!("{verdict:?}") };
+    let steps: std::collections::BTreeSet<_> = mismatches.iter().map(|mismatch| mismatch.step).collect();
+    assert_eq!(steps.len(), 2, "{mismatches:?}");
+}
