@@ -7,8 +7,8 @@ use crate::clamp::{Bound, Clamp};
 use crate::code::{Code, Effect};
 use crate::context::Scopes;
 use crate::digest::{Digest, DigestBuilder, TOOL_DOMAIN};
-use crate::json::Object;
 use crate::json::write::Writer;
+use crate::json::{Number, Object};
 use crate::schema::Schema;
 
 /// The timeout of a tool that declares none, in milliseconds.
@@ -354,6 +354,40 @@ impl ToolOutput for () {
 impl ToolOutput for &str {
     fn write_data(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         Writer::new(out).string(self)
+    }
+}
+
+macro_rules! scalar_output {
+    ($($scalar:ty => $number:ident;)+) => {$(
+        impl ToolOutput for $scalar {
+            fn write_data(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+                Writer::new(out).number(Number::$number((*self).into()))
+            }
+        }
+    )+};
+}
+scalar_output! {
+    u8 => U64;
+    u16 => U64;
+    u32 => U64;
+    u64 => U64;
+}
+
+impl ToolOutput for i64 {
+    fn write_data(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        Writer::new(out).number(crate::schema::number::from_i64(*self))
+    }
+}
+
+impl ToolOutput for i32 {
+    fn write_data(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        i64::from(*self).write_data(out)
+    }
+}
+
+impl ToolOutput for bool {
+    fn write_data(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        Writer::new(out).bool(*self)
     }
 }
 

@@ -32,6 +32,7 @@
 //! `rename` and `rename_all` say otherwise. What else serde can be told is refused, because no schema here would tell it.
 
 mod arguments;
+mod bare;
 mod choice;
 mod kind;
 mod number;
@@ -99,6 +100,30 @@ use syn::{DeriveInput, parse_macro_input};
 ///
 /// A type that is an [`Output`](callgate_core::typed::Output) gives the tool its output schema. A `Reply` gives none, and
 /// nothing is `null`. A `Result` fails with whatever turns into `callgate_std::failure::Failure`.
+///
+/// # Without a heap
+///
+/// `#[tool(no_std)]` names core alone and makes a constant, `name::TOOL`, of type
+/// [`BareTool`](callgate_core::typed::BareTool): definition, advertised text, check and function lie in flash. Texts are `&str`,
+/// lists are arrays; what is given back implements [`ToolOutput`](callgate_core::tool::ToolOutput), and what it fails with
+/// [`ToolFailure`](callgate_core::tool::ToolFailure).
+///
+/// ```
+/// use callgate_core::typed::BareTool;
+/// use callgate_macros::tool;
+///
+/// /// Opens a valve
+/// #[tool(no_std, name = "valve.open", mutating, scopes("valves"))]
+/// fn open(
+///     #[param(length(1..=40))] valve: &str,
+///     #[param(clamp(0..=100), default = 100)] percent: u8,
+/// ) -> Result<u8, &'static str> {
+///     if valve == "stuck" { Err("the valve is stuck") } else { Ok(percent) }
+/// }
+///
+/// const TOOLS: [BareTool<u8, &'static str>; 1] = [open::TOOL];
+/// # assert!(format!("{:?}", TOOLS[0]).contains("valve.open"));
+/// ```
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let original = item.clone();

@@ -165,8 +165,13 @@ pub(crate) fn bound(expression: &Expr, kind: Kind, ty: &syn::Type) -> (TokenStre
             let literal = Literal::f64_unsuffixed(value);
             (quote!(#literal), true)
         }
-        None if kind == Kind::Float => (quote!({ const BOUND: #ty = #expression; BOUND as f64 }), true),
-        None => (quote!({ const BOUND: #ty = #expression; ::callgate_core::typed::bound(BOUND as i128) }), false),
+        None if kind == Kind::Float => {
+            (quote!({ const CALLGATE_BOUND: #ty = #expression; CALLGATE_BOUND as f64 }), true)
+        }
+        None => (
+            quote!({ const CALLGATE_BOUND: #ty = #expression; ::callgate_core::typed::bound(CALLGATE_BOUND as i128) }),
+            false,
+        ),
     }
 }
 
@@ -177,6 +182,6 @@ pub(crate) fn count(expression: &Expr) -> TokenStream {
             let literal = Literal::u32_unsuffixed(u32::try_from(value).unwrap_or_default());
             quote!(#literal)
         }
-        _ => quote!({ const BOUND: usize = #expression; ::callgate_core::typed::length(BOUND) }),
+        _ => quote!({ const CALLGATE_BOUND: usize = #expression; ::callgate_core::typed::length(CALLGATE_BOUND) }),
     }
 }

@@ -1,11 +1,11 @@
 //! A function as a tool sees it: which parameters callers fill in, which the gate does, and what comes out.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
-    FnArg, Generics, Ident, Pat, PatType, Receiver, ReceiverKind, ReturnType, Safety, Signature, Type, TypeReference,
-    TypeSlice, parse_quote,
+    FnArg, GenericArgument, Generics, Ident, Pat, PatType, PathArguments, Receiver, ReceiverKind, ReturnType, Safety,
+    Signature, Type, TypeReference, TypeSlice, parse_quote,
 };
 
 use crate::kind::{Kind, has_reference, has_self, last_name, peel, with_lifetime, wrapper};
@@ -55,6 +55,15 @@ enum Result {
     Value(Box<Type>),
 }
 
+/// Where a tool runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// With `callgate-std`.
+    Std,
+    /// With core alone.
+    Bare,
+}
+
 /// The parts of a function that a tool is made of.
 pub(crate) struct Shape {
     pub(crate) record: Record,
@@ -62,13 +71,17 @@ pub(crate) struct Shape {
     result: Result,
     /// Where the error type stands, of a function that can fail.
     fallible: Option<Span>,
+    /// What it fails with, where that is written.
+    error: Option<Type>,
+    /// Where it says what it gives back.
+    output: Span,
     pub(crate) is_async: bool,
     pub(crate) has_receiver: bool,
 }
 
 impl Shape {
     /// Takes a signature apart.
-    pub(crate) fn of(signature: &Signature) -> syn::Result<Self> {
+    pub(crate) fn of(signature: &Signature, home: Home) -> syn::Result<Self> {
         let mut faults = Faults::default();
         check_header(signature, &mut faults);
         let mut fields = Vec::new();
@@ -83,9 +96,9 @@ impl Shape {
                 }
                 FnArg::Typed(parameter) => parameter,
             };
-            match injected(parameter, signature.asyncness.is_some()) {
+            match injected(parameter, signature.asyncness.is_some(), home) {
                 Ok(Some(by_gate)) => given.push(by_gate),
-                Ok(None) => match field(parameter) {
+                Ok(None) => match field(parameter, home) {
                     Ok((field, handing)) => {
                         given.push(Given::Field(fields.len(), handing));
                         fields.push(field);
@@ -107,7 +120,21 @@ impl Shape {
         let record = Record { ident: format_ident!("CallgateArguments"), generics, fields, doc: None, hidden: true };
         record.check_names(&mut faults);
         faults.check()?;
-        Ok(Self { record, given, result, fallible, is_async: signature.asyncness.is_some(), has_receiver })
+        let error = fallible.and_then(|_| error_type(&signature.output));
+        let output = match &signature.output {
+            ReturnType::Type(_, ty) => ty.span(),
+            ReturnType::Default => signature.ident.span(),
+        };
+        Ok(Self {
+            record,
+            given,
+            result,
+            fallible,
+            error,
+            output,
+            is_async: signature.asyncness.is_some(),
+            has_receiver,
+        })
     }
 
     /// The names that the fields of the arguments get in the body.
@@ -118,9 +145,8 @@ impl Shape {
     /// Takes the arguments of a call apart. `call` is the call, by reference.
     pub(crate) fn reading(&self, call: &TokenStream) -> TokenStream {
         let ident = &self.record.ident;
-        let fields = self.record.idents();
-        let rooms = self.rooms();
-        quote!(let #ident { #(#fields: #rooms,)* .. } = #call.read::<#ident<'_>>()?;)
+        let bound = self.bound();
+        quote!(let #ident { #bound } = #call.read::<#ident<'_>>()?;)
     }
 
     /// What the function is called with.
@@ -175,6 +201,38 @@ impl Shape {
         }
     }
 
+    /// The types that the function gives back and fails with, where it runs without a heap.
+    pub(crate) fn bare_types(&self) -> syn::Result<(TokenStream, TokenStream)> {
+        let output = match &self.result {
+            Result::Nothing => quote!(()),
+            Result::Value(ty) => with_lifetime(ty, "'static").into_token_stream(),
+            Result::Reply => {
+                let text = "without a heap there is no `Reply`; give back what implements `ToolOutput`";
+                return Err(syn::Error::new(self.output, text));
+            }
+        };
+        let error = match (self.fallible, &self.error) {
+            (None, _) => quote!(::callgate_core::typed::Never),
+            (Some(_), Some(error)) => with_lifetime(error, "'static").into_token_stream(),
+            (Some(span), None) => {
+                return Err(syn::Error::new(span, "write out what it fails with: `Result<T, E>`"));
+            }
+        };
+        Ok((output, error))
+    }
+
+    /// Whether it can fail.
+    pub(crate) const fn is_fallible(&self) -> bool {
+        self.fallible.is_some()
+    }
+
+    /// The names of the arguments' fields, and those that they get in the body.
+    pub(crate) fn bound(&self) -> TokenStream {
+        let fields = self.record.idents();
+        let rooms = self.rooms();
+        quote!(#(#fields: #rooms,)* ..)
+    }
+
     /// What is called on the builder for the output schema.
     pub(crate) fn returns(&self) -> Option<TokenStream> {
         let Result::Value(ty) = &self.result else { return None };
@@ -214,11 +272,17 @@ fn check_receiver(receiver: &Receiver) -> syn::Result<()> {
 }
 
 /// What the gate gives, told by the type's name.
-fn injected(parameter: &PatType, is_async: bool) -> syn::Result<Option<Given>> {
+fn injected(parameter: &PatType, is_async: bool, home: Home) -> syn::Result<Option<Given>> {
     let ty = &*parameter.ty;
     let wrong = |text: &str| Err(syn::Error::new_spanned(ty, text));
     let borrowed = matches!(ty, Type::Reference(TypeReference { mutability: None, .. }));
-    let given = match (last_name(ty).as_deref(), is_async) {
+    let name = last_name(ty);
+    if home == Home::Bare
+        && matches!(name.as_deref(), Some("ToolCall" | "OwnedCall" | "Cancellation" | "Cancelled" | "Reporter"))
+    {
+        return wrong("without a heap only `&CallContext<'_>` is given");
+    }
+    let given = match (name.as_deref(), is_async) {
         (Some("ToolCall"), false) if borrowed => Given::Call { owned: false },
         (Some("CallContext"), _) if borrowed => Given::Caller,
         (Some("ToolCall" | "CallContext"), false) | (Some("CallContext"), true) => {
@@ -243,13 +307,13 @@ fn injected(parameter: &PatType, is_async: bool) -> syn::Result<Option<Given>> {
 }
 
 /// A parameter that callers fill in.
-fn field(parameter: &PatType) -> syn::Result<(Field, Handing)> {
+fn field(parameter: &PatType, home: Home) -> syn::Result<(Field, Handing)> {
     let Pat::Ident(pattern) = &*parameter.pat else {
         let text = "a parameter's name is its name on the wire; write a plain name here";
         return Err(syn::Error::new_spanned(&parameter.pat, text));
     };
     let ty = &*parameter.ty;
-    let (held, handing) = held(ty)?;
+    let (held, handing) = held(ty, home)?;
     let name = plain(&pattern.ident);
     if let Some(attribute) =
         parameter.attrs.iter().find(|it| !(it.path().is_ident("doc") || it.path().is_ident("param")))
@@ -271,7 +335,7 @@ fn field(parameter: &PatType) -> syn::Result<(Field, Handing)> {
 }
 
 /// The type that holds the parameter until the function is called, and how it is handed over.
-fn held(ty: &Type) -> syn::Result<(Type, Handing)> {
+fn held(ty: &Type, home: Home) -> syn::Result<(Type, Handing)> {
     if let Type::ImplTrait(_) = ty {
         return Err(syn::Error::new_spanned(
             ty,
@@ -285,6 +349,15 @@ fn held(ty: &Type) -> syn::Result<(Type, Handing)> {
         if let Some(mutability) = mutability {
             return Err(syn::Error::new(mutability.span, "arguments can't be changed; take the value itself"));
         }
+        if home == Home::Bare {
+            if last_name(elem).as_deref() == Some("str") {
+                return Ok((with_lifetime(ty, CALL), Handing::Moved));
+            }
+            return Err(syn::Error::new_spanned(
+                ty,
+                "without a heap only `&str` can be lent; take an array `[T; N]` by value",
+            ));
+        }
         if let Type::Slice(TypeSlice { elem, .. }) = &**elem
             && !has_reference(elem)
         {
@@ -296,6 +369,9 @@ fn held(ty: &Type) -> syn::Result<(Type, Handing)> {
         }
         let text = "of references only `&str` and `&[T]` can be parameters; take the value itself";
         return Err(syn::Error::new_spanned(ty, text));
+    }
+    if home == Home::Bare {
+        return Ok((with_lifetime(ty, CALL), Handing::Moved));
     }
     if let Some((name, Type::Reference(inner))) = wrapper(ty)
         && name == "Option"
@@ -312,6 +388,21 @@ fn held(ty: &Type) -> syn::Result<(Type, Handing)> {
         return Err(syn::Error::new_spanned(ty, text));
     }
     Ok((with_lifetime(ty, CALL), Handing::Moved))
+}
+
+/// The second type of `Result<T, E>`.
+fn error_type(output: &ReturnType) -> Option<Type> {
+    let ReturnType::Type(_, ty) = output else { return None };
+    let Type::Path(path) = &**ty else { return None };
+    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else { return None };
+    arguments
+        .args
+        .iter()
+        .filter_map(|argument| match argument {
+            GenericArgument::Type(ty) => Some(ty.clone()),
+            _ => None,
+        })
+        .nth(1)
 }
 
 fn result(output: &ReturnType) -> syn::Result<(Result, Option<Span>)> {

@@ -5,7 +5,8 @@ use quote::{format_ident, quote};
 use syn::parse::Parser;
 use syn::{FnArg, Ident, ItemFn, Signature};
 
-use crate::signature::Shape;
+use crate::bare;
+use crate::signature::{Home, Shape};
 use crate::text::{conditions, doc_of, plain, strip};
 use crate::tool_attr::ToolAttr;
 
@@ -19,7 +20,17 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<T
         return Err(syn::Error::new_spanned(receiver, text));
     }
     let (ident, vis) = (function.sig.ident.clone(), function.vis.clone());
-    let definition = define(&attr, &function.sig, &function.attrs, "", &quote!(#ident))?;
+    let item = if attr.no_std.is_some() {
+        bare::item(&attr, &function)?
+    } else {
+        let definition = define(&attr, &function.sig, &function.attrs, "", &quote!(#ident))?;
+        quote! {
+            /// The definition, to be added to a registry.
+            #vis fn tool() -> ::callgate_std::tool::ToolBuilder {
+                #definition
+            }
+        }
+    };
     strip_parameters(&mut function.sig);
     let conditions = conditions(&function.attrs);
     let about = format!("The tool `{}`.", name_of(&attr, &ident, ""));
@@ -32,10 +43,7 @@ pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> syn::Result<T
         #vis enum #ident {}
         #(#conditions)*
         impl #ident {
-            /// The definition, to be added to a registry.
-            #vis fn tool() -> ::callgate_std::tool::ToolBuilder {
-                #definition
-            }
+            #item
         }
     })
 }
@@ -54,6 +62,19 @@ pub(crate) fn name_of(attr: &ToolAttr, ident: &Ident, prefix: &str) -> String {
     attr.name.as_ref().map_or_else(|| format!("{prefix}{}", plain(ident)), syn::LitStr::value)
 }
 
+/// What the tool does, for the model.
+pub(crate) fn description(
+    attr: &ToolAttr,
+    signature: &Signature,
+    attributes: &[syn::Attribute],
+) -> syn::Result<String> {
+    let description = attr.description.as_ref().map(syn::LitStr::value).or_else(|| doc_of(attributes));
+    description.filter(|text| !text.trim().is_empty()).ok_or_else(|| {
+        let text = "a model has to know what the tool does; write a doc comment, or `description = \"...\"`";
+        syn::Error::new_spanned(&signature.ident, text)
+    })
+}
+
 /// The definition of a tool as an expression. `callee` is what is called; it is called on `this` where there is a receiver.
 pub(crate) fn define(
     attr: &ToolAttr,
@@ -62,13 +83,13 @@ pub(crate) fn define(
     prefix: &str,
     callee: &TokenStream,
 ) -> syn::Result<TokenStream> {
+    if let Some(span) = attr.no_std {
+        let text = "tools that share a value need a heap; write functions, or leave `no_std` out";
+        return Err(syn::Error::new(span, text));
+    }
     let name = name_of(attr, &signature.ident, prefix);
-    let description = attr.description.as_ref().map(syn::LitStr::value).or_else(|| doc_of(attributes));
-    let Some(description) = description.filter(|text| !text.trim().is_empty()) else {
-        let text = "a model has to know what the tool does; write a doc comment, or `description = \"...\"`";
-        return Err(syn::Error::new_spanned(&signature.ident, text));
-    };
-    let shape = Shape::of(signature)?;
+    let description = description(attr, signature, attributes)?;
+    let shape = Shape::of(signature, Home::Std)?;
     let calls = attr.calls();
     let returns = shape.returns();
     let (declaration, parameter, arguments) =

@@ -10,7 +10,7 @@ use syn::{LitInt, LitStr, Token, parenthesized, token};
 
 use crate::text::unknown;
 
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "name",
     "description",
     "version",
@@ -27,6 +27,7 @@ const KNOWN: [&str; 16] = [
     "cost",
     "max_output",
     "strict",
+    "no_std",
 ];
 
 /// The words that stand alone.
@@ -37,20 +38,22 @@ const FLAGS: [&str; 5] = ["mutating", "read_only", "dangerous", "idempotent", "s
 pub(crate) struct ToolAttr {
     pub(crate) name: Option<LitStr>,
     pub(crate) description: Option<LitStr>,
-    version: Option<LitStr>,
-    scopes: Option<Vec<LitStr>>,
-    requires: Option<Vec<LitStr>>,
-    flags: Vec<(&'static str, Span)>,
-    confirm: Option<Confirm>,
-    timeout_ms: Option<u64>,
-    background_ms: Option<u64>,
+    pub(crate) version: Option<LitStr>,
+    pub(crate) scopes: Option<Vec<LitStr>>,
+    pub(crate) requires: Option<Vec<LitStr>>,
+    pub(crate) flags: Vec<(&'static str, Span)>,
+    pub(crate) confirm: Option<Confirm>,
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) background_ms: Option<u64>,
     /// How many at once, and how many in line.
-    concurrency: Option<(LitInt, LitInt)>,
-    cost: Option<LitInt>,
-    max_output: Option<LitInt>,
+    pub(crate) concurrency: Option<(LitInt, LitInt)>,
+    pub(crate) cost: Option<LitInt>,
+    pub(crate) max_output: Option<LitInt>,
+    /// Whether it is to run without a heap, and where that is said.
+    pub(crate) no_std: Option<Span>,
 }
 
-enum Confirm {
+pub(crate) enum Confirm {
     Caller,
     Approver(LitStr),
 }
@@ -63,6 +66,7 @@ impl ToolAttr {
             return self.flag(flag, meta);
         }
         let again = match word.as_str() {
+            "no_std" => self.no_std.replace(meta.path.span()).is_some(),
             "name" => {
                 let name: LitStr = text(meta, "name = \"notes.search\"")?;
                 if let Err(error) = check_tool_name(&name.value()) {

@@ -22,9 +22,9 @@ use callgate_core::tool::Tool;
 use crate::buffer::Buffer;
 use crate::store::{SNAPSHOT, Store};
 use crate::unknown;
-use crate::valve::Valve;
+use crate::valve::{self, Failure, Valve};
 
-const TOOLS: [Valve; 3] = [Valve::READ, Valve::MOVE, Valve::ASKED];
+const TOOLS: [Valve; 3] = [valve::READ, valve::MOVE, valve::ASKED];
 
 const RULES: RuleSet<'static> = RuleSet::new(&[
     RuleDef::allow(1),
@@ -154,7 +154,7 @@ impl Host {
         let mut call = call.intercept(verdict)?;
         let recorded = call.intent().map_or(Ok(()), |intent| self.record(&intent));
         let call = call.announce(recorded)?;
-        Ok(call.execute(|permit| self.run(&permit)))
+        Ok(call.execute(|permit| self.run(permit)))
     }
 
     /// The same calls with the stage kept in a variable between two replies, as a device with interrupts would.
@@ -202,7 +202,7 @@ impl Host {
                     let recorded = call.intent().map_or(Ok(()), |intent| self.record(&intent));
                     call.answer(recorded)
                 }
-                Step::Execute(call) => call.answer(|permit| self.run(&permit)),
+                Step::Execute(call) => call.answer(|permit| self.run(permit)),
                 Step::Close(ended) => ended.answer(now()),
                 Step::Settle(mut closed) => {
                     self.settle(&mut closed);
@@ -238,9 +238,9 @@ impl Host {
         }
     }
 
-    fn run(&mut self, permit: &Permit<'_, Envelope<'_>, &Valve>) -> Finished<&'static str, &'static str, &'static str> {
+    fn run(&mut self, permit: Permit<'_, Envelope<'_>, &Valve>) -> Finished<&'static str, Failure, &'static str> {
         self.runs = self.runs.saturating_add(1);
-        match Valve::run(permit) {
+        match Valve::run(permit, &mut [0; 64]) {
             Ok(output) => Ran::Done(output),
             Err(failure) => Ran::Failed(failure),
         }

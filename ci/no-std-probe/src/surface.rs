@@ -27,7 +27,7 @@ use serde::Deserialize;
 
 use crate::buffer::Buffer;
 use crate::checks::Check;
-use crate::valve::{SCHEMA, Valve};
+use crate::valve::{self, SCHEMA};
 use crate::{Checked, unknown};
 
 pub(crate) fn all() -> Checked {
@@ -79,7 +79,7 @@ fn schemas() -> Checked {
 }
 
 fn plans() -> Checked {
-    let tool = Valve::ASKED;
+    let tool = valve::ASKED;
     let caller = unknown(CallContext::telegram("r-1", "chat:7"));
     let wiring = Wiring { rate_limiter: true, interceptors: true, rule_provider: true, audit: true };
     let gate = PolicyGate::new(ChannelTable::DEFAULTS);
@@ -195,7 +195,7 @@ fn rules() -> Checked {
     let mut keys = [KeySlot::default(); 8];
     let text = unknown(r#"{"valve":"b1","percent":3.0}"#);
     let args = Args::read(text.as_bytes(), &mut keys, &Limits::DEFAULT).map_err(|_| Check::Rules)?;
-    let tool = Valve::READ;
+    let tool = valve::READ;
     let now = Timestamp::from_unix_millis(unknown(1_000));
     let grants = [ConsentGrant {
         tool: "valve.read",

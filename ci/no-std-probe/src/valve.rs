@@ -1,16 +1,25 @@
-//! The tools: a valve that is moved, and one that is read.
+//! The tools: a valve that is moved, one that is read, and one that is asked about.
 
-use callgate_core::args::Args;
-use callgate_core::call::Permit;
-use callgate_core::context::Scopes;
-use callgate_core::json_schema;
-use callgate_core::request::Envelope;
+use callgate_core::context::CallContext;
 use callgate_core::schema::Schema;
-use callgate_core::tool::{ConfirmBy, Tool, ToolSpec, Violation};
-use callgate_core::typed::{self, Arguments as _, Parameter as _};
-use callgate_macros::Arguments;
+use callgate_core::typed::{BareTool, Failed, Parameter as _};
+use callgate_macros::{Arguments, tool};
 
-/// What the body gets: the clamped arguments as a type of its own, which says itself what it accepts.
+pub(crate) type Valve = BareTool<&'static str, &'static str>;
+pub(crate) type Failure = Failed<&'static str>;
+
+pub(crate) const READ: Valve = read::TOOL;
+pub(crate) const MOVE: Valve = turn::TOOL;
+pub(crate) const ASKED: Valve = open::TOOL;
+
+#[derive(Arguments, Clone, Copy, PartialEq)]
+#[arguments(rename_all = "lowercase")]
+enum Mode {
+    Slow,
+    Fast,
+}
+
+/// What a valve is told.
 #[derive(Arguments)]
 pub(crate) struct Order<'a> {
     #[param(length(1..=40), clamp_length(..=8))]
@@ -26,64 +35,60 @@ pub(crate) struct Order<'a> {
     api_key: Option<&'a str>,
 }
 
-#[derive(Arguments, PartialEq)]
-#[arguments(rename_all = "lowercase")]
-enum Mode {
-    Slow,
-    Fast,
-}
-
 pub(crate) const SCHEMA: Schema<'static> = Order::SCHEMA;
-/// What is advertised, written by the compiler.
-const INPUT: &str = json_schema!(SCHEMA);
 
-pub(crate) struct Valve {
-    spec: ToolSpec<'static>,
+/// Tells how far a valve is open
+#[tool(no_std, name = "valve.read")]
+fn read(
+    #[param(length(1..=40), clamp_length(..=8))] valve: &str,
+    #[param(clamp(0..=100), default = 0)] percent: u8,
+    #[param(range(0.0..), default = 0)] speed: f64,
+    #[param(default = "slow")] mode: Mode,
+    window: Option<[i64; 2]>,
+    #[param(secret)] api_key: Option<&str>,
+) -> Result<&'static str, &'static str> {
+    obey(&Order { valve, percent, speed, mode, window, api_key })
 }
 
-impl Valve {
-    pub(crate) const READ: Self = Self {
-        spec: ToolSpec::new("valve.read", "Tells how far a valve is open")
-            .with_input_schema(INPUT)
-            .with_fields(Order::FIELDS),
-    };
-    pub(crate) const MOVE: Self = Self {
-        spec: ToolSpec::new("valve.move", "Moves a valve")
-            .mutating()
-            .with_input_schema(INPUT)
-            .with_fields(Order::FIELDS)
-            .with_scopes(Scopes::new("valves admin"))
-            .with_confirm(ConfirmBy::Nobody),
-    };
-    pub(crate) const ASKED: Self =
-        Self { spec: ToolSpec { name: "valve.open", ..Self::MOVE.spec }.with_confirm(ConfirmBy::Caller) };
-
-    /// The body. Nobody calls it without a permit.
-    pub(crate) fn run(permit: &Permit<'_, Envelope<'_>, &Self>) -> Result<&'static str, &'static str> {
-        let mut room = [0; 64];
-        let order: Order<'_> = typed::read(permit.args(), &mut room).map_err(|_| "the arguments have another type")?;
-        if order.valve == "stuck" {
-            // A failure that repeats what it was given, which a record must not.
-            return Err("the valve is stuck, api_key=hunter2-hunter2");
-        }
-        let whole = order.speed < 10.0 && order.window.is_none_or(|[from, to]| from <= to);
-        match (order.valve, order.percent, order.mode) {
-            ("nord \"1\"", 100, Mode::Fast) if whole && order.api_key == Some("hunter2-hunter2") => Ok("all as sent"),
-            (_, percent, _) if percent > 100 => Err("beyond its bounds"),
-            _ => Ok("moved"),
-        }
+/// Moves a valve
+#[tool(no_std, name = "valve.move", mutating, scopes("valves", "admin"))]
+fn turn(
+    caller: &CallContext<'_>,
+    #[param(length(1..=40), clamp_length(..=8))] valve: &str,
+    #[param(clamp(0..=100), default = 0)] percent: u8,
+    #[param(range(0.0..), default = 0)] speed: f64,
+    #[param(default = "slow")] mode: Mode,
+    window: Option<[i64; 2]>,
+    #[param(secret)] api_key: Option<&str>,
+) -> Result<&'static str, &'static str> {
+    if caller.request_id.is_empty() {
+        return Err("nobody asks");
     }
+    obey(&Order { valve, percent, speed, mode, window, api_key })
 }
 
-impl Tool for Valve {
-    type Output = &'static str;
-    type Failure = &'static str;
+/// Moves a valve
+#[tool(no_std, name = "valve.open", mutating, scopes("valves", "admin"), confirm(caller))]
+fn open(
+    #[param(length(1..=40), clamp_length(..=8))] valve: &str,
+    #[param(clamp(0..=100), default = 0)] percent: u8,
+    #[param(range(0.0..), default = 0)] speed: f64,
+    #[param(default = "slow")] mode: Mode,
+    window: Option<[i64; 2]>,
+    #[param(secret)] api_key: Option<&str>,
+) -> Result<&'static str, &'static str> {
+    obey(&Order { valve, percent, speed, mode, window, api_key })
+}
 
-    fn spec(&self) -> &ToolSpec<'_> {
-        &self.spec
+fn obey(order: &Order<'_>) -> Result<&'static str, &'static str> {
+    if order.valve == "stuck" {
+        // A failure that repeats what it was given, which a record must not.
+        return Err("the valve is stuck, api_key=hunter2-hunter2");
     }
-
-    fn validate(&self, args: Args<'_>, report: &mut dyn FnMut(Violation<'_>)) {
-        SCHEMA.validate(args, report);
+    let whole = order.speed < 10.0 && order.window.is_none_or(|[from, to]| from <= to);
+    match (order.valve, order.percent, order.mode) {
+        ("nord \"1\"", 100, Mode::Fast) if whole && order.api_key == Some("hunter2-hunter2") => Ok("all as sent"),
+        (_, percent, _) if percent > 100 => Err("beyond its bounds"),
+        _ => Ok("moved"),
     }
 }

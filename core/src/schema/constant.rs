@@ -22,9 +22,10 @@ use crate::json::write::must_escape;
 #[macro_export]
 macro_rules! json_schema {
     ($schema:expr) => {{
-        const CALLGATE_SCHEMA: &$crate::schema::Schema<'static> = &$schema;
-        const CALLGATE_TEXT: &$crate::schema::JsonText<{ CALLGATE_SCHEMA.json_bytes() }> = &CALLGATE_SCHEMA.json_text();
-        CALLGATE_TEXT.as_str()
+        const CALLGATE_JSON_SCHEMA: &$crate::schema::Schema<'static> = &$schema;
+        const CALLGATE_JSON_TEXT: &$crate::schema::JsonText<{ CALLGATE_JSON_SCHEMA.json_bytes() }> =
+            &CALLGATE_JSON_SCHEMA.json_text();
+        CALLGATE_JSON_TEXT.as_str()
     }};
 }
 

@@ -25,6 +25,7 @@
 //! `&str` borrows from the text, or, for a text with escapes, from the room that is lent to [`read`]; without such room a
 //! text with escapes is refused, and `Cow<str>` takes it.
 
+mod bare;
 mod input;
 mod name;
 mod output;
@@ -34,6 +35,7 @@ use core::marker::PhantomData;
 use serde::de::value::{BoolDeserializer, BorrowedStrDeserializer, F64Deserializer, I64Deserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error};
 
+pub use self::bare::{BareTool, Failed, Never};
 pub use self::name::{FieldName, VariantName};
 use crate::args::Args;
 use crate::json::DeError;
