@@ -61,6 +61,10 @@ impl fmt::Debug for Entry {
 }
 
 /// An audit sink.
+///
+/// A record is given to it once. The future of [`record`](Self::record) may be dropped where it waits, by an executor that goes
+/// down or when the stage's time is up, and the record is not given again: write it or hand it over before the first wait, as a
+/// channel does, and wait for the answer only (invariant J1).
 #[async_trait]
 pub trait Audit: Send + Sync {
     /// Writes one record. For [`Kind::Intent`] it must be durable when this returns `Ok`: nothing runs before.

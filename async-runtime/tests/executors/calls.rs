@@ -13,7 +13,7 @@ use callgate_std::cancellation::Cancellation;
 use callgate_std::output::Reply;
 use futures_lite::future::{poll_once, zip};
 
-use crate::world::{Dropped, LONG, SHORT, Signal, end, on_each, said, tool, world, world_with};
+use crate::world::{Dropped, LONG, PATIENCE, SHORT, Signal, end, on_each, said, tool, world, world_with};
 
 const AT_ONCE: Shutdown = Shutdown { cancelled: 0, running: 0 };
 
@@ -41,7 +41,7 @@ fn x2_a_deadline_drops_the_body_where_it_waits() {
         assert!(dropped.is_given(), "the body is gone before anybody learns of it");
         told.given().await;
         assert_eq!(world.ends("r1"), end("timed_out", "unknown"));
-        assert_eq!(world.gate.shutdown(LONG).await, AT_ONCE);
+        assert_eq!(world.gate.shutdown(PATIENCE).await, AT_ONCE);
     });
 }
 
@@ -70,7 +70,7 @@ fn x2_x6_a_body_that_blocks_beyond_its_deadline_is_left_behind_and_keeps_its_pla
         assert!(next.await.success(), "the thread has given its place back");
         assert!(gone.is_given());
         assert_eq!(world.ends("r1"), end("timed_out", "unknown"), "J1: what comes too late is not recorded again");
-        assert_eq!(world.gate.shutdown(LONG).await, AT_ONCE);
+        assert_eq!(world.gate.shutdown(PATIENCE).await, AT_ONCE);
     });
 }
 
@@ -125,7 +125,7 @@ fn a_caller_that_is_gone_is_answered_at_once_and_a_body_that_blocks_can_see_it()
         look.give();
         seen.given().await;
         assert_eq!(world.ends("r1"), end("cancelled", "unknown"));
-        assert_eq!(world.gate.shutdown(LONG).await, AT_ONCE, "the thread gives its place back");
+        assert_eq!(world.gate.shutdown(PATIENCE).await, AT_ONCE, "the thread gives its place back");
     });
 }
 
@@ -156,7 +156,7 @@ fn a_gate_that_goes_down_waits_for_those_who_are_in_it_and_lets_nobody_in() {
         assert!(world.call("behind", "r2").await.task().is_some());
         started.given().await;
         behind.given().await;
-        let mut down = Box::pin(world.gate.shutdown(LONG));
+        let mut down = Box::pin(world.gate.shutdown(PATIENCE));
         assert!(poll_once(&mut down).await.is_none());
         assert_eq!(world.call("waits", "r3").await.code(), Some(Code::Shutdown));
         go.give();
@@ -190,6 +190,19 @@ fn a_gate_that_has_no_time_cancels_who_is_in_it_and_records_them() {
         assert_eq!(said(&outcome), (Some(Code::Cancelled), Effect::Unknown));
         assert_eq!(world.ends("r1"), end("cancelled", "unknown"));
         assert_eq!(world.ends("r2"), [end("accepted", "unknown"), end("cancelled", "unknown")].concat());
+    });
+}
+
+#[test]
+fn a_run_in_the_background_can_be_cancelled_from_its_answer_on() {
+    on_each(async |runtime| {
+        let behind = tool("behind").background(LONG).async_handler(|_| pending());
+        let world = world(&runtime, [behind]);
+        let task = world.call("behind", "r1").await.task().unwrap();
+        assert!(world.gate.cancel_task(task));
+        assert_eq!(world.gate.shutdown(PATIENCE).await, AT_ONCE);
+        assert_eq!(world.ends("r1"), [end("accepted", "unknown"), end("cancelled", "unknown")].concat());
+        assert!(!world.gate.cancel_task(task));
     });
 }
 

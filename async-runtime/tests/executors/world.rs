@@ -20,6 +20,8 @@ use serde_json::Value;
 pub(crate) const SHORT: Duration = Duration::from_millis(20);
 /// One that never does.
 pub(crate) const LONG: Duration = Duration::from_secs(3_600);
+/// How long a shutdown waits that is over at once, if all is well.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Says once, to everybody who waits for it, that something has happened.
 #[derive(Clone, Default)]

@@ -27,6 +27,9 @@ pub(crate) fn fronts(steps: &[Step]) -> Vec<Front> {
     }
     all.extend([
         Front::Own(Seams::Blocking, second, Polls::WhenWoken),
+        Front::Own(Seams::Immediate, second, Polls::ByTheLastWaker),
+        Front::Own(Seams::Blocking, second, Polls::ByTheLastWaker),
+        Front::Own(Seams::Waiting(BOTH), second, Polls::ByTheLastWaker),
         Front::Own(Seams::Waiting(BEFORE), second, Polls::WhenWoken),
         Front::Own(Seams::Waiting(AFTER), second, Polls::WhenWoken),
     ]);
@@ -45,8 +48,7 @@ fn n1_every_script_has_the_same_transcript_on_every_front_end() {
     }
 }
 
-/// `no_room` is for hosts that bring the room for the keys of arguments themselves, `no_approver` for stores that nobody
-/// answers; `store_fault` and `audit_unavailable` are for parts that fail.
+/// `no_room` is for hosts that bring the room for the keys of arguments themselves; `store_fault` and `audit_unavailable` are for parts that fail.
 #[test]
 fn n1_the_scripts_lead_to_every_end() {
     let mut ends = BTreeSet::new();
@@ -71,6 +73,7 @@ fn n1_the_scripts_lead_to_every_end() {
         "invalid",
         "limited",
         "malformed",
+        "no_approver",
         "not_found",
         "output_invalid",
         "overloaded",

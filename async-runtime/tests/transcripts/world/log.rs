@@ -25,6 +25,7 @@ pub(crate) const WAYS: [Way; 4] = [Way::Error, Way::Lost, Way::Panic, Way::Hang]
 pub(crate) struct Kept {
     pub(crate) kind: &'static str,
     pub(crate) request_id: String,
+    pub(crate) tool: String,
     pub(crate) end: String,
     pub(crate) effect: &'static str,
 }

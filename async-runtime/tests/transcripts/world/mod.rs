@@ -28,7 +28,7 @@ use callgate_std::cache::ResultCache;
 use callgate_std::cancellation::Cancellation;
 use callgate_std::confirmations::{Capacity, MemoryConfirmations};
 use callgate_std::entropy::{SeededEntropy, SharedEntropy};
-use callgate_std::gate::{Gate as BlockingGate, Shutdown};
+use callgate_std::gate::{GRACE, Gate as BlockingGate, Shutdown};
 use callgate_std::interceptors::Interceptors;
 use callgate_std::limiter::{DEFAULT_KEYS, MemoryLimiter, QuotaScope, Quotas};
 use callgate_std::observer::{Event, Observers};
@@ -42,7 +42,7 @@ use self::log::Log;
 use self::runtime::{Busy, Driven, Jobs, Own, Polls, Timed};
 use self::script::{Brings, Calling, Step};
 use self::seams::{Judge, Rules, STAGE_LIMIT, Sink, Spy};
-use self::time::Time;
+use self::time::{Pause, Time};
 use self::tools::Stage;
 use self::waiting::{Decides, Patient, Pauses};
 
@@ -458,10 +458,22 @@ impl World {
 
     /// Goes down, without time for those that are not over.
     pub(crate) fn shutdown(&self) -> Shutdown {
+        // Whoever is still in it gets its grace.
+        let pass = || self.time.advance(GRACE);
         match &self.gate {
-            // Its last thread may hold its place a moment longer than it takes to tell of its run.
-            Gate::Blocking(gate) => gate.shutdown(Duration::from_secs(60)),
-            Gate::Async(gate) => self.wait(gate.shutdown(Duration::ZERO)),
+            Gate::Blocking(gate) => {
+                // Its last thread may hold its place a moment longer than it takes to tell of its run.
+                let down = gate.shutdown(Duration::from_secs(60));
+                pass();
+                down
+            }
+            Gate::Async(gate) => {
+                let pass = async {
+                    Pause::default().await;
+                    pass();
+                };
+                self.wait(futures_lite::future::zip(gate.shutdown(Duration::ZERO), pass)).0
+            }
         }
     }
 

@@ -36,6 +36,8 @@ pub(crate) enum Jobs {
 pub(crate) enum Polls {
     /// After it was woken, and never else.
     WhenWoken,
+    /// The same, by the waker of its last poll alone.
+    ByTheLastWaker,
     /// Whether or not it was woken.
     Always,
 }
@@ -171,8 +173,8 @@ impl Own {
 
     /// Drives `future`, and stops after it was polled `polls` times: at once, or, if `late`, when it was woken once more.
     pub(crate) fn drive_for<F: Future>(&self, future: F, polls: usize, late: bool) -> Driven<F> {
-        let woken = Arc::new(Woken { flag: AtomicBool::new(true), home: Arc::downgrade(&self.0) });
-        let waker = Waker::from(Arc::clone(&woken));
+        let fresh = |woken| Arc::new(Woken { flag: AtomicBool::new(woken), home: Arc::downgrade(&self.0) });
+        let mut woken = fresh(true);
         let mut future = Box::pin(future);
         let (mut polled, mut idle) = (0_usize, 0_usize);
         loop {
@@ -185,6 +187,10 @@ impl Own {
                     return Driven::Stopped(future);
                 }
                 polled += 1;
+                if self.0.polls == Polls::ByTheLastWaker {
+                    woken = fresh(false);
+                }
+                let waker = Waker::from(Arc::clone(&woken));
                 if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
                     return Driven::ToItsEnd(output);
                 }

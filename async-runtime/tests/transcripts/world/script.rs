@@ -152,6 +152,7 @@ pub(crate) const TOOLS: &[&str] = &[
     "w.confirm",
     "b.approve",
     "w.approve",
+    "nobody.approves",
     "w.late",
     "b.late",
     "w.result.late",
@@ -310,6 +311,7 @@ fn confirmations() -> Vec<Script> {
     vec![
         script::<Step>("asked", [asks()]),
         script::<Step>("asked for approval", [approval()]),
+        one("no_approver", call(Alice, "nobody.approves", "{}")),
         script::<Step>("confirmed", [asks(), again().into()]),
         script::<Step>(
             "confirmed: blocks",

@@ -139,6 +139,10 @@ impl Spy<MemoryConfirmations> {
             caller.request_id
         );
         let issue = || {
+            // A store that keeps what everybody but this tool's approvers answer.
+            if *tool == "nobody.approves" {
+                return Err(IssueFault::NoApprover);
+            }
             let issued = self.part.issue(request, ttl_ms)?;
             // What is issued is drawn at random, and the same on every front-end.
             self.log.line(format!("issued {}", issued.token));
@@ -242,6 +246,7 @@ pub(crate) struct Sink;
 pub(crate) struct Line<'a> {
     pub(crate) kind: Kind,
     pub(crate) request_id: &'a str,
+    pub(crate) tool: &'a str,
     pub(crate) end: &'a str,
     pub(crate) effect: Effect,
     pub(crate) json: &'a str,
@@ -256,6 +261,7 @@ impl Spy<Sink> {
             self.log.keep(Kept {
                 kind: line.kind.as_str(),
                 request_id: line.request_id.to_owned(),
+                tool: line.tool.to_owned(),
                 end: line.end.to_owned(),
                 effect: line.effect.as_str(),
             });
@@ -269,8 +275,8 @@ impl Audit for Spy<Sink> {
     fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
         let mut json = String::new();
         record.write_json(&mut json).map_err(|_| AuditFault)?;
-        let (request_id, Record { kind, end, effect, .. }) = (record.caller.request_id, *record);
-        let line = Line { kind, request_id, end, effect, json: &json };
+        let (request_id, Record { kind, tool, end, effect, .. }) = (record.caller.request_id, *record);
+        let line = Line { kind, request_id, tool, end, effect, json: &json };
         self.recorded(&line).unwrap_or_else(|| self.late(Err(AuditFault)))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_core::context::CallContext;
@@ -138,20 +138,15 @@ struct Chosen {
 }
 
 pub(crate) fn registry() -> Registry {
-    static SHARED: OnceLock<Registry> = OnceLock::new();
-    let shared = SHARED.get_or_init(|| {
-        let all = [plain(), judged(), confirmed(), late(), nested(), background()];
-        all.into_iter().flatten().fold(Registry::builder(), RegistryBuilder::add).build().unwrap()
-    });
-    // The bound on how many calls of a tool run at once is the tool's own, so that each world has its own such tool.
-    Registry::builder().add_all(shared.iter().cloned()).add(bounded()).build().unwrap()
-}
-
-/// Calls itself, for which there is no place.
-fn bounded() -> ToolBuilder {
-    waits(tool("w.full").concurrency(1, 0), |_, call| async move {
-        Ok(Reply::new(told(&call.call("w.full", b"{}").await?)))
-    })
+    // Worlds of one thread are there one after another, so that the bound on how many calls of a tool run at once, which is the
+    // tool's own, holds for one world at a time.
+    thread_local! {
+        static REGISTRY: Registry = {
+            let all = [plain(), judged(), confirmed(), late(), nested(), background()];
+            all.into_iter().flatten().fold(Registry::builder(), RegistryBuilder::add).build().unwrap()
+        };
+    }
+    REGISTRY.with(Clone::clone)
 }
 
 fn plain() -> Vec<ToolBuilder> {
@@ -227,6 +222,7 @@ fn confirmed() -> Vec<ToolBuilder> {
             reply(call.args())
         }),
         blocks(by_approver("b.approve"), |_, call| reply(call.args())),
+        blocks(by_approver("nobody.approves"), |_, call| reply(call.args())),
         waits(by_approver("w.approve"), |_, call| async move { reply(call.args()) }),
     ]
 }
@@ -291,6 +287,10 @@ fn nested() -> Vec<ToolBuilder> {
                 all.push(told(&call.call(name, arguments.as_bytes())?));
             }
             Ok(Reply::new(all))
+        }),
+        // Calls itself, for which there is no place.
+        waits(tool("w.full").concurrency(1, 0), |_, call| async move {
+            Ok(Reply::new(told(&call.call("w.full", b"{}").await?)))
         }),
         waits(tool("w.deep"), |_, call| async move { Ok(Reply::new(told(&call.call("w.deep", b"{}").await?))) }),
     ]

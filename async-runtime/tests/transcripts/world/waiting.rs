@@ -178,6 +178,6 @@ impl Audit for Patient<Sink> {
 }
 
 fn line(entry: &Entry) -> Line<'_> {
-    let Entry { kind, request_id, end, effect, json, .. } = entry;
-    Line { kind: *kind, request_id, end, effect: *effect, json }
+    let Entry { kind, request_id, tool, end, effect, json, .. } = entry;
+    Line { kind: *kind, request_id, tool, end, effect: *effect, json }
 }
