@@ -8,6 +8,7 @@ mod drive;
 mod generate;
 
 mod arguments;
+mod bare;
 mod functions;
 mod same_as_schemars;
 mod toolkits;
