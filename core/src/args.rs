@@ -44,7 +44,7 @@ impl<'a> Args<'a> {
     /// Reads the text of a call's arguments. A text without anything but white space stands for `{}`, as models send it
     /// for tools without parameters; `null` and every other value that is not an object is refused.
     ///
-    /// `keys` is scratch, see [`scan`].
+    /// `keys` is scratch, see [`scan`](crate::json::scan).
     ///
     /// # Errors
     /// Says where and why the text was refused.
