@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use callgate_benches::call::{ARGUMENTS, bare, call, gate, name};
+use callgate_benches::call::{ARGUMENTS, bare, bare_with, call, gate, name};
 use callgate_benches::ratio::{Effort, compare, row};
 use callgate_benches::reader::{SIZES, check, check_bare, keys_of, read, read_bare, text_of};
+use callgate_benches::scaling::{arguments_of, foreign_token, pending, present};
 use callgate_std::gate::Gate;
 
 fn main() {
@@ -32,6 +33,22 @@ fn main() {
         compare(effort, || through(&ten, &first), || through(&many, &last)),
         "1.2x",
         "the same among 10 tools",
+    );
+    for (size, bytes) in [("1 KiB", 1 << 10), ("64 KiB", 64 << 10)] {
+        let arguments = arguments_of(bytes);
+        row(
+            &format!("a call with {size} of text"),
+            compare(effort, || bare_with(&arguments), || call(&ten, &first, &arguments)),
+            "",
+            "the bare work on the same text",
+        );
+    }
+    let (token, none, full) = (foreign_token(), pending(0), pending(100_000));
+    row(
+        "a token among 100,000 pending confirmations",
+        compare(effort, || present(&none, &token), || present(&full, &token)),
+        "",
+        "the same among none",
     );
     for (size, bytes) in SIZES {
         let text = text_of(bytes);
