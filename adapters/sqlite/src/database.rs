@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use callgate_core::audit::chain::Head;
 use callgate_std::private_file::{self, FileError, Identity};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row, TransactionBehavior};
@@ -231,6 +232,10 @@ pub(crate) struct Link<'c> {
 impl Link<'_> {
     pub(crate) fn damaged(&self, reason: &'static str) -> DatabaseError {
         self.database.damaged(reason)
+    }
+
+    pub(crate) fn truncated(&self, recorded: Head) -> DatabaseError {
+        DatabaseError::Truncated { path: self.database.path.clone(), recorded }
     }
 
     /// Runs one statement, and says how many rows it changed.

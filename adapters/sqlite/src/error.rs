@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use callgate_core::audit::chain::{ChainError, Head};
+use callgate_core::audit::chain::Head;
 use callgate_std::private_file::FileError;
 
 use crate::schema;
@@ -55,19 +55,9 @@ pub enum DatabaseError {
         /// What does not fit.
         reason: &'static str,
     },
-    /// A line of the audit log does not follow the one before it.
-    #[error("{}: line {seq} of the audit log: {reason}. Verify the log, and put the file aside to start anew", path.display())]
-    Broken {
-        /// The file.
-        path: PathBuf,
-        /// The number of the line.
-        seq: u64,
-        /// What is wrong with it.
-        reason: ChainError,
-    },
     /// The audit log does not end where it was left.
     #[error(
-        "{}: {} lines were recorded in the audit log, and it does not end there: lines were removed or replaced. Verify the log, \
+        "{}: {} lines were recorded in the audit log, and it does not end there: lines were removed, added or replaced. Verify the log, \
          and put the file aside to start anew",
         path.display(),
         recorded.seq

@@ -1,11 +1,17 @@
-//! The store of confirmations on a database that fails: every operation in turn, before it took effect and after (invariants F1,
-//! A5).
+//! The stores on a database that fails: every operation in turn, before it took effect and after (invariants F1, A5, J1, J8).
 
 #[path = "../../../std-runtime/tests/confirmations/bench.rs"]
 #[expect(dead_code, reason = "the suite of every store uses the rest")]
 mod bench;
+#[path = "../../../std-runtime/tests/calls/driven.rs"]
+#[expect(dead_code, reason = "the tests of sinks use the rest")]
+mod driven;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use callgate_std::clock::ManualClock;
 use callgate_std::confirmations::{
@@ -14,8 +20,10 @@ use callgate_std::confirmations::{
 use callgate_std::entropy::SeededEntropy;
 
 use crate::faults::Mode;
-use crate::{Database, SqliteConfirmations};
+use crate::{Database, SqliteAudit, SqliteConfirmations};
 use bench::{BOB, TTL, approval, binding, request};
+use callgate_core::audit::{Audit, AuditFault, Kind, Record};
+use driven::{Case, drive};
 
 /// What a store was asked and what it answered, kept to be held against what it says when it works again.
 struct Told {
@@ -26,7 +34,7 @@ struct Told {
 }
 
 /// Goes through every method with operation `fails` and `more` after it failing in this `mode`. Gives how many operations there were.
-fn run(mode: Mode, fails: usize, more: usize) -> usize {
+fn redeem(mode: Mode, fails: usize, more: usize) -> usize {
     let what = format!("{mode:?} at operation {fails} and {more} more");
     let directory = tempfile::tempdir().expect("a directory");
     let database = Arc::new(Database::open(directory.path().join("gate.db")).expect("new"));
@@ -100,14 +108,120 @@ fn run(mode: Mode, fails: usize, more: usize) -> usize {
 }
 
 #[test]
-fn f1_every_operation_of_the_database_may_fail() {
+fn f1_every_operation_of_the_confirmations_may_fail() {
     for mode in [Mode::Before, Mode::After] {
         for more in [0, 2] {
             let mut fails = 1;
-            while run(mode, fails, more) >= fails {
+            while redeem(mode, fails, more) >= fails {
                 fails += 1;
             }
             assert!(fails > 40, "the loop saw {fails} operations");
         }
     }
+}
+
+/// What a call was told of its records.
+#[derive(Default)]
+struct Answers(RefCell<HashMap<(String, &'static str), bool>>);
+
+/// A sink that notes what the log answered.
+struct Watch<'a> {
+    log: &'a SqliteAudit,
+    answers: &'a Answers,
+}
+
+impl Audit for Watch<'_> {
+    fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+        let answer = self.log.record(record);
+        let key = (record.caller.request_id.to_owned(), record.kind.as_str());
+        assert_eq!(self.answers.0.borrow_mut().insert(key, answer.is_ok()), None);
+        answer
+    }
+}
+
+/// Four calls with operation `fails` and `more` after it failing in this `mode`. Gives how many operations there were.
+fn record(path: &Path, mode: Mode, fails: usize, more: usize) -> usize {
+    let what = format!("{mode:?} at operation {fails} and {more} more");
+    let database = Arc::new(Database::open(path).expect("new"));
+    let log = SqliteAudit::on(Arc::clone(&database)).expect("new");
+    let answers = Answers::default();
+    let watch = Watch { log: &log, answers: &answers };
+    database.faults.set(mode, fails, more);
+    for (i, mutating) in [true, false, false, true].into_iter().enumerate() {
+        // F1: a call whose intent was not written ends without an effect; `drive` checks it.
+        let _ = drive(Case { end: "done", mutating }, &format!("r{i}"), &watch);
+    }
+    let operations = database.faults.clear();
+    log.flush().expect("the database works again");
+    assert_eq!((log.spooled(), log.lost()), (0, 0), "{what}");
+    drop(log);
+    let log = SqliteAudit::open(path).expect("as it was left");
+    let report = log.verify(None).expect("readable");
+    assert!(report.is_intact(), "{what}: {report:?}");
+    let mut text = Vec::new();
+    log.export(&mut text).expect("readable");
+    let text = String::from_utf8(text).expect("text");
+    for ((request_id, kind), written) in answers.0.borrow().iter() {
+        let id = format!("\"request_id\":\"{request_id}\"");
+        let kind_text = format!("\"kind\":\"{kind}\"");
+        let count = text.lines().filter(|line| line.contains(&id) && line.contains(&kind_text)).count();
+        // J1, J8: a terminal record is there once, told or not. What was told to be written is, and an intent that was
+        // not may be, where nobody knows.
+        let unknown = *kind == Kind::Intent.as_str() && !written && mode == Mode::After;
+        let expected = usize::from(*written || *kind == Kind::Terminal.as_str());
+        assert!(count == expected || unknown && count == 1, "{what}: {request_id} {kind} {count} times\n{text}");
+    }
+    operations
+}
+
+#[test]
+fn j8_every_operation_of_the_log_may_fail() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for mode in [Mode::Before, Mode::After] {
+        for more in [0, 2] {
+            let mut fails = 1;
+            while record(&directory.path().join(format!("{mode:?}.{more}.{fails}")), mode, fails, more) >= fails {
+                fails += 1;
+            }
+            assert!(fails > 30, "the loop saw {fails} operations");
+        }
+    }
+}
+
+/// Records that come while one is being written share one transaction.
+#[test]
+fn callers_that_wait_share_one_transaction() {
+    const CALLERS: usize = 5;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("gate.db");
+    let (database, other) = (Database::open(&path).expect("new"), Database::open(&path).expect("shared"));
+    let database = Arc::new(database);
+    let log = SqliteAudit::on(Arc::clone(&database)).expect("new");
+    let operations = |calls: &dyn Fn()| {
+        database.faults.set(Mode::Before, 0, 0);
+        calls();
+        database.faults.clear()
+    };
+    let read = Case { end: "done", mutating: false };
+    let alone = operations(&|| drive(read, "alone", &log).expect("written"));
+    let together = operations(&|| {
+        thread::scope(|scope| {
+            // While another process is at it, the first caller waits for it, and the others wait for the first.
+            let held = other.step(|_| {
+                let callers: Vec<_> = (0..CALLERS)
+                    .map(|i| {
+                        let log = &log;
+                        scope.spawn(move || drive(read, &format!("r{i}"), log).expect("written"))
+                    })
+                    .collect();
+                while log.waiting() < CALLERS - 1 {
+                    thread::yield_now();
+                }
+                Ok(callers)
+            });
+            drop(held.expect("a free database"));
+        });
+    });
+    assert!(together < 3 * alone, "{CALLERS} records in two transactions: {alone}, {together}");
+    assert_eq!(log.head().seq, 1 + CALLERS as u64);
 }

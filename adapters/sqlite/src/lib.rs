@@ -1,11 +1,11 @@
-//! Stores of the gate in one SQLite file, which several processes may share.
+//! Stores of the gate in one SQLite file, which several processes may share: confirmations and the audit log.
 //!
 //! What is answered is on the disk: the file is in WAL mode with `synchronous=FULL`, every step is one transaction that begins with
 //! `BEGIN IMMEDIATE`, and a step that fails answers a fault, never a guess (invariants F1, J3). SQLite is compiled in.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use callgate_sqlite::{Database, SqliteConfirmations};
+//! use callgate_sqlite::{Database, SqliteAudit, SqliteConfirmations};
 //! use callgate_std::gate::Gate;
 //! use callgate_std::registry::Registry;
 //!
@@ -13,12 +13,14 @@
 //! # let path = directory.path().join("gate.db");
 //! let database = Arc::new(Database::open(path)?);
 //! let gate = Gate::builder(Registry::builder().build()?)
-//!     .confirmations(Arc::new(SqliteConfirmations::on(database)))
+//!     .confirmations(Arc::new(SqliteConfirmations::on(Arc::clone(&database))))
+//!     .audit(Arc::new(SqliteAudit::on(database)?))
 //!     .build()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
 
+mod audit;
 mod confirmations;
 mod database;
 mod error;
@@ -26,9 +28,11 @@ mod error;
 mod fault_tests;
 #[cfg(test)]
 mod faults;
+mod lines;
 mod schema;
 mod ticket;
 
+pub use audit::SqliteAudit;
 pub use confirmations::SqliteConfirmations;
 pub use database::Database;
 pub use error::DatabaseError;

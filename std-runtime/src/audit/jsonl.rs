@@ -333,7 +333,7 @@ impl JsonlAudit {
         if log.doubtful || length != log.at.bytes {
             self.find_end(disk, log)?;
         }
-        let durable = durable || self.options.durability == Durability::All || log.spool.len() > 0;
+        let durable = durable || self.options.durability == Durability::All || !log.spool.is_empty();
         let mut text = String::new();
         let mut head = log.at.head;
         for record in log.spool.iter().chain(record) {
@@ -496,7 +496,7 @@ impl Audit for JsonlAudit {
 impl Drop for JsonlAudit {
     fn drop(&mut self) {
         let mut log = lock(&self.log);
-        if log.spool.len() == 0 && log.at == log.anchored {
+        if log.spool.is_empty() && log.at == log.anchored {
             return;
         }
         if let Err(error) = self.write(&mut log, None, true) {

@@ -1,4 +1,4 @@
-//! The text of a record, and its place in a chain.
+//! The text of a record, and its place in a chain: what every sink that keeps a log writes.
 
 use std::fmt::{self, Write as _};
 
@@ -14,13 +14,16 @@ const FIRST_MEMBER: &str = "\"v\":";
 /// The version of records, and of the lines that a log adds on its own.
 pub(super) const VERSION: u64 = 1;
 /// What `{"seq":N,"prev":"..",` and `,"hash":".."}` add to a record's text, at most.
-pub(super) const CHAIN_BYTES: usize = 200;
+pub const CHAIN_BYTES: usize = 200;
 /// The most bytes of a text that somebody outside worded, in a record that was too long as a whole.
 const MAX_TEXT: usize = 256;
 
 /// The text of a record: a JSON object of at most `max` bytes. A longer one is replaced by one that says so, with the
 /// length and the SHA-256 of what it stands for: nothing is cut silently, and no call goes without its record.
-pub(super) fn render(record: &Record<'_>, max: usize) -> Result<String, AuditFault> {
+///
+/// # Errors
+/// Not even that has room in `max`, or the record cannot be written.
+pub fn render(record: &Record<'_>, max: usize) -> Result<String, AuditFault> {
     let mut text = String::new();
     record.write_json(&mut text).map_err(|fmt::Error| AuditFault)?;
     if text.len() <= max {
@@ -101,7 +104,10 @@ pub(super) fn note(at: Timestamp, note: &str, members: &[(&str, &dyn fmt::Displa
 }
 
 /// Adds the line of the record with this `text` to `out`, with its line break, and gives the head after it.
-pub(super) fn append(head: &Head, text: &str, out: &mut String) -> Result<Head, AuditFault> {
+///
+/// # Errors
+/// The text is none that [`render`] makes.
+pub fn append(head: &Head, text: &str, out: &mut String) -> Result<Head, AuditFault> {
     let members = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     let rest = members.and_then(|members| members.strip_prefix(FIRST_MEMBER)).ok_or(AuditFault)?;
     let next = head.append_with(|object| object.raw("v", |out| out.write_str(rest)), out);

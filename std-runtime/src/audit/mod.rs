@@ -7,7 +7,7 @@ mod fanout;
 #[cfg(test)]
 mod fault_tests;
 mod jsonl;
-mod line;
+pub mod line;
 mod memory;
 pub(crate) mod shown;
 mod spool;
@@ -19,6 +19,7 @@ pub use anchor::Anchor;
 pub use fanout::Fanout;
 pub use jsonl::{Durability, JsonlAudit, JsonlError, JsonlOptions};
 pub use memory::MemoryAudit;
+pub use spool::Spool;
 pub use tracing::TracingAudit;
 pub use verify::{Against, OpenIntent, Problem, ProblemKind, Report, verify, verify_file};
 

@@ -6,16 +6,19 @@ use std::collections::VecDeque;
 const MAX_RECORDS: usize = 1_000;
 const MAX_BYTES: usize = 4 << 20;
 
-/// Records as JSON texts, the oldest first.
-#[derive(Default)]
-pub(super) struct Spool {
+/// Records as JSON texts, the oldest first: at most 1,000 of them, and 4 MiB.
+#[derive(Debug, Default)]
+pub struct Spool {
     records: VecDeque<String>,
     bytes: usize,
 }
 
 impl Spool {
-    /// Keeps a record. At the bounds it is given back.
-    pub(super) fn push(&mut self, record: String) -> Result<(), String> {
+    /// Keeps a record.
+    ///
+    /// # Errors
+    /// At the bounds it is given back.
+    pub fn push(&mut self, record: String) -> Result<(), String> {
         if self.records.len() >= MAX_RECORDS || self.bytes.saturating_add(record.len()) > MAX_BYTES {
             return Err(record);
         }
@@ -24,22 +27,31 @@ impl Spool {
         Ok(())
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+    /// The records, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.records.iter().map(String::as_str)
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.records.len()
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
     /// The first `count` of them were written after all.
-    pub(super) fn drop_first(&mut self, count: usize) {
+    pub fn drop_first(&mut self, count: usize) {
         self.records.drain(..count.min(self.records.len()));
         self.bytes = self.records.iter().map(String::len).sum();
     }
 
     /// All of it was written.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         *self = Self::default();
     }
 }

@@ -1,0 +1,322 @@
+//! The audit log in the file.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use callgate_core::audit::chain::Head;
+use callgate_core::audit::{Audit, AuditFault, Kind, Record};
+use callgate_core::digest::Digest;
+use callgate_std::audit::{Against, Report, Spool, line, verify};
+use callgate_std::contain::contain;
+use rusqlite::params;
+
+use crate::database::{Database, Link, lock};
+use crate::error::DatabaseError;
+use crate::lines::Lines;
+
+/// The most bytes of a line where a host says nothing else.
+const MAX_LINE: usize = 1 << 20;
+/// The most records of one transaction.
+const MAX_BATCH: usize = 256;
+
+/// A log in SQLite: one row a record, numbered without gaps and chained as the lines of a file's log are
+/// ([`callgate_core::audit::chain`]), in the same bytes.
+///
+/// Every record is on the disk when it is acknowledged, intents and terminal records alike. Records that come while another one is
+/// being written wait, and are then written together in one transaction, so that many callers share one wait for the disk.
+///
+/// The rows cannot be changed or removed but by whoever changes the tables first. What was removed at the end shows against the head
+/// that the file keeps; whoever can change both can change both alike, so keep a copy of the [head](SqliteAudit::head)
+/// elsewhere and [verify](SqliteAudit::verify) against it.
+///
+/// A terminal record that cannot be written is kept in memory, bounded, and written before the next record (invariant J8);
+/// [`SqliteAudit::spooled`] counts those. A program that ends calls [`SqliteAudit::flush`] first; what is still there when the sink is
+/// dropped goes to `tracing`.
+pub struct SqliteAudit {
+    database: Arc<Database>,
+    max_line: usize,
+    queue: Mutex<Queue>,
+    written: Condvar,
+    log: Mutex<Log>,
+}
+
+/// Records that wait for their turn.
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    next: u64,
+    /// Whether one of the callers writes for all.
+    leading: bool,
+    /// Whether each record that was tried was written, until its caller has heard of it.
+    answers: HashMap<u64, bool>,
+}
+
+struct Waiting {
+    number: u64,
+    kind: Kind,
+    text: String,
+}
+
+struct Log {
+    /// The end of what this process wrote or found.
+    head: Head,
+    spool: Spool,
+    /// The head after a transaction that failed, when it could be there nevertheless, and how many of the records that wait
+    /// were part of it.
+    attempted: Option<(Head, usize)>,
+    lost: u64,
+}
+
+impl SqliteAudit {
+    /// The log in this file, which is made if there is none.
+    ///
+    /// # Errors
+    /// As [`SqliteAudit::on`] and [`Database::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, DatabaseError> {
+        Self::on(Arc::new(Database::open(path)?))
+    }
+
+    /// The log in this file, with lines of at most 1 MiB.
+    ///
+    /// # Errors
+    /// The log does not end as it was left, or the file cannot be used.
+    pub fn on(database: Arc<Database>) -> Result<Self, DatabaseError> {
+        Self::with_max_line(database, MAX_LINE)
+    }
+
+    /// The log in this file, with lines of at most this many bytes, at least 16 KiB. A longer record is replaced by one that says
+    /// so, with its length and hash.
+    ///
+    /// # Errors
+    /// As [`SqliteAudit::on`].
+    pub fn with_max_line(database: Arc<Database>, max_line: usize) -> Result<Self, DatabaseError> {
+        let head = database.step(end)?;
+        let log = Log { head, spool: Spool::default(), attempted: None, lost: 0 };
+        Ok(Self {
+            database,
+            max_line: max_line.max(16 << 10),
+            queue: Mutex::default(),
+            written: Condvar::new(),
+            log: Mutex::new(log),
+        })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// The end of the chain, as far as this process knows.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        lock(&self.log).head
+    }
+
+    /// How many terminal records wait to be written after a failure.
+    #[must_use]
+    pub fn spooled(&self) -> usize {
+        lock(&self.log).spool.len()
+    }
+
+    /// How many terminal records were given up because too many waited. Each went to `tracing` in full.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        lock(&self.log).lost
+    }
+
+    /// Writes what waits.
+    ///
+    /// # Errors
+    /// It still cannot be written.
+    pub fn flush(&self) -> Result<(), DatabaseError> {
+        self.write(&mut lock(&self.log), Vec::new())
+    }
+
+    /// Writes the whole log to `out` as JSON Lines, as a file's log has them, and gives the head that was recorded for it. What is
+    /// written on meanwhile is not part of it. Nothing is verified: `callgate audit verify FILE --head SEQ:HASH` does that.
+    ///
+    /// # Errors
+    /// Those of `out`, and of the file as [`io::Error::other`].
+    pub fn export(&self, out: &mut dyn Write) -> io::Result<Head> {
+        let mut lines = Lines::all(&self.database)?;
+        let head = lines.head();
+        io::copy(&mut lines, out)?;
+        out.flush()?;
+        Ok(head)
+    }
+
+    /// Verifies the log, line by line, against the head that the file keeps, or with `kept` against one that was copied elsewhere
+    /// before.
+    ///
+    /// # Errors
+    /// The file cannot be read. What is wrong with the log is no error but in the report.
+    pub fn verify(&self, kept: Option<Head>) -> io::Result<Report> {
+        Self::verify_in(&self.database, kept)
+    }
+
+    /// The same for a log that is not as it was left, which no sink opens any more.
+    ///
+    /// # Errors
+    /// As [`SqliteAudit::verify`].
+    pub fn verify_in(database: &Database, kept: Option<Head>) -> io::Result<Report> {
+        let mut lines = Lines::all(database)?;
+        let against = Against::Head(kept.unwrap_or(lines.head()));
+        verify(&mut lines, against)
+    }
+
+    /// How many records wait for their turn, beside those that are being written.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        lock(&self.queue).waiting.len()
+    }
+
+    /// Writes the records that wait since a failure, then these, in one transaction. When that fails, the terminal ones among
+    /// these wait, too.
+    fn write(&self, log: &mut Log, records: Vec<Waiting>) -> Result<(), DatabaseError> {
+        let Log { head, spool, attempted, lost } = log;
+        if spool.is_empty() && records.is_empty() {
+            return Ok(());
+        }
+        let mut trying = None;
+        let result = self.database.step(|link| {
+            let mut next = end(link)?;
+            if !is_there(link, head)? {
+                return Err(link.truncated(*head));
+            }
+            if let Some((there, count)) = *attempted {
+                if is_there(link, &there)? {
+                    // It was told to have failed and had not.
+                    spool.drop_first(count);
+                }
+                *attempted = None;
+            }
+            let mut text = String::new();
+            for record in spool.iter().chain(records.iter().map(|record| record.text.as_str())) {
+                text.clear();
+                next = line::append(&next, record, &mut text).map_err(|AuditFault| DatabaseError::Record)?;
+                link.execute(
+                    "INSERT INTO audit (seq, hash, line) VALUES (?1, ?2, ?3)",
+                    params![number(next.seq, link)?, next.hash.as_bytes(), text.trim_end_matches('\n')],
+                )?;
+            }
+            link.execute(
+                "UPDATE audit_head SET seq = ?1, hash = ?2",
+                params![number(next.seq, link)?, next.hash.as_bytes()],
+            )?;
+            trying = Some(next);
+            Ok(next)
+        });
+        let error = match result {
+            Ok(next) => {
+                *head = next;
+                spool.clear();
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        // Whoever was told that an intent was not written does not start.
+        for Waiting { text, .. } in records.into_iter().filter(|record| record.kind != Kind::Intent) {
+            if let Err(text) = spool.push(text) {
+                *lost = lost.saturating_add(1);
+                tracing::error!(record = text, "too many records wait for the audit log; this one is here alone");
+            }
+        }
+        if let Some(next) = trying {
+            *attempted = Some((next, spool.len()));
+        }
+        Err(error)
+    }
+
+    /// Writes what came together, and says whether all of it was written.
+    fn write_batch(&self, batch: Vec<Waiting>) -> bool {
+        let result = self.write(&mut lock(&self.log), batch);
+        result.inspect_err(|error| self.database.report(error)).is_ok()
+    }
+}
+
+/// The end of the log as the file keeps it.
+pub(crate) fn recorded(link: &Link<'_>) -> Result<Head, DatabaseError> {
+    let (seq, hash) = link.one("SELECT seq, hash FROM audit_head", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    head(seq, hash, link)
+}
+
+/// The end of the log. It has to be where the file says that it is.
+fn end(link: &Link<'_>) -> Result<Head, DatabaseError> {
+    let recorded = recorded(link)?;
+    let mut last = (0, [0; 32]);
+    link.each("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1", [], |row| {
+        last = (row.get(0)?, row.get(1)?);
+        Ok(false)
+    })?;
+    if head(last.0, last.1, link)? == recorded { Ok(recorded) } else { Err(link.truncated(recorded)) }
+}
+
+fn head(seq: i64, hash: [u8; 32], link: &Link<'_>) -> Result<Head, DatabaseError> {
+    let seq = u64::try_from(seq).map_err(|_| link.damaged("a line has a number below zero"))?;
+    Ok(Head { seq, hash: Digest::from_bytes(hash) })
+}
+
+/// Whether the line with which this head ends is in the log.
+fn is_there(link: &Link<'_>, head: &Head) -> Result<bool, DatabaseError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM audit WHERE seq = ?1 AND hash = ?2)";
+    Ok(head.seq == 0 || link.one(sql, params![number(head.seq, link)?, head.hash.as_bytes()], |row| row.get(0))?)
+}
+
+fn number(seq: u64, link: &Link<'_>) -> Result<i64, DatabaseError> {
+    i64::try_from(seq).map_err(|_| link.damaged("a line has a number beyond all"))
+}
+
+impl Audit for SqliteAudit {
+    fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+        let text = line::render(record, self.max_line.saturating_sub(line::CHAIN_BYTES)).inspect_err(|AuditFault| {
+            self.database.report(&DatabaseError::Record);
+        })?;
+        let mut queue = lock(&self.queue);
+        let number = queue.next;
+        queue.next = queue.next.wrapping_add(1);
+        queue.waiting.push_back(Waiting { number, kind: record.kind, text });
+        loop {
+            if let Some(written) = queue.answers.remove(&number) {
+                return if written { Ok(()) } else { Err(AuditFault) };
+            }
+            if queue.leading {
+                queue = self.written.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            // Nobody writes: this caller does, for all that wait.
+            queue.leading = true;
+            let count = queue.waiting.len().min(MAX_BATCH);
+            let batch: Vec<_> = queue.waiting.drain(..count).collect();
+            drop(queue);
+            let numbers: Vec<_> = batch.iter().map(|waiting| waiting.number).collect();
+            let written = contain(|| self.write_batch(batch)).unwrap_or(false);
+            queue = lock(&self.queue);
+            queue.leading = false;
+            queue.answers.extend(numbers.into_iter().map(|number| (number, written)));
+            self.written.notify_all();
+        }
+    }
+}
+
+impl Drop for SqliteAudit {
+    fn drop(&mut self) {
+        let Err(error) = self.flush() else { return };
+        tracing::error!(%error, "the audit log could not be brought to its end");
+        for record in lock(&self.log).spool.iter() {
+            tracing::error!(record, "this record was never written to the audit log; it is here alone");
+        }
+    }
+}
+
+impl fmt::Debug for SqliteAudit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteAudit")
+            .field("path", &self.database.path())
+            .field("head", &self.head())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,225 @@
+//! The audit log in SQLite: what a file's log holds, and what only a table can go through.
+#![cfg(test)]
+
+#[path = "../../../../std-runtime/tests/calls/driven.rs"]
+mod driven;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use callgate_core::audit::chain::Head;
+use callgate_core::audit::{Audit, AuditFault, Kind, Record};
+use callgate_sqlite::{Database, DatabaseError, SqliteAudit};
+use callgate_std::audit::{JsonlAudit, Report, verify_file};
+use tempfile::TempDir;
+
+use driven::{CANARY, CASES, Case, Ears, drive, drive_with};
+
+const DONE: Case = Case { end: "done", mutating: true };
+const READ: Case = Case { end: "done", mutating: false };
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("gate.db")
+    }
+
+    fn open(&self) -> Result<SqliteAudit, DatabaseError> {
+        SqliteAudit::open(self.path())
+    }
+
+    fn sql(&self, sql: &str) -> rusqlite::Result<()> {
+        rusqlite::Connection::open(self.path()).expect("a database").execute_batch(sql)
+    }
+
+    fn verify(&self, kept: Option<Head>) -> Report {
+        // A log that is not as it was left can be opened by nobody who would write to it.
+        let audit = self.open();
+        match &audit {
+            Ok(audit) => audit.verify(kept).expect("readable"),
+            Err(_) => {
+                let database = Arc::new(Database::open(self.path()).expect("a database"));
+                SqliteAudit::verify_in(&database, kept).expect("readable")
+            }
+        }
+    }
+}
+
+fn text(audit: &SqliteAudit) -> (String, Head) {
+    let mut out = Vec::new();
+    let head = audit.export(&mut out).expect("readable");
+    (String::from_utf8(out).expect("text"), head)
+}
+
+/// N1, J6: the same calls give the same bytes as a file's log, over a restart, and what is exported verifies as such.
+#[test]
+fn n1_every_end_is_recorded_in_the_bytes_of_a_files_log() {
+    let place = Place::new();
+    let jsonl = place.0.path().join("audit.jsonl");
+    for round in 0..2 {
+        let (audit, file) = (place.open().expect("as it was left"), JsonlAudit::open(&jsonl).expect("as it was left"));
+        for (i, case) in CASES.iter().enumerate() {
+            drive(*case, &format!("r{round}.{i}"), &audit).expect("written");
+            drive(*case, &format!("r{round}.{i}"), &file).expect("written");
+        }
+        assert_eq!(audit.head(), file.head());
+    }
+    let audit = place.open().expect("as it was left");
+    let (exported, head) = text(&audit);
+    assert!(exported == fs::read_to_string(&jsonl).expect("text"));
+    assert!(!exported.contains(CANARY), "L2");
+    let copy = place.0.path().join("copy.jsonl");
+    fs::write(&copy, &exported).expect("ours");
+    assert!(verify_file(&copy, Some(head)).expect("readable").is_intact());
+    let report = audit.verify(None).expect("readable");
+    assert!(report.is_intact(), "{report:?}");
+    assert_eq!((report.terminals, report.head), (2 * CASES.len() as u64, head));
+}
+
+/// A record too long for a line is replaced by one that says so, and a log of many pages is read whole.
+#[test]
+fn a_long_log_and_a_long_record_are_read_whole() {
+    let place = Place::new();
+    let database = Arc::new(Database::open(place.path()).expect("new"));
+    let audit = SqliteAudit::with_max_line(database, 200 << 10).expect("new");
+    for (i, length) in [1, 30_000, 30_000, 60_000, 30_000, 1].into_iter().enumerate() {
+        let arguments = format!(r#"{{"rows":[{}1]}}"#, "1234,".repeat(length));
+        drive_with(READ, &format!("r{i}"), &arguments, &audit, &Ears::default()).expect("written");
+    }
+    let (exported, head) = text(&audit);
+    assert_eq!((exported.lines().count(), head.seq), (6, 6));
+    let short: Vec<_> = exported.lines().map(|line| line.contains("\"whole_bytes\":")).collect();
+    assert_eq!(short, [false, false, false, true, false, false]);
+    assert!(audit.verify(None).expect("readable").is_intact());
+}
+
+#[test]
+fn j6_many_callers_and_two_processes_leave_no_gap() {
+    let place = Place::new();
+    let sinks = [place.open().expect("new"), place.open().expect("shared")];
+    thread::scope(|scope| {
+        for caller in 0..8 {
+            let audit = &sinks[caller % 2];
+            scope.spawn(move || {
+                for call in 0..12 {
+                    drive(DONE, &format!("r{caller}.{call}"), audit).expect("written");
+                }
+            });
+        }
+    });
+    let report = place.verify(None);
+    assert!(report.is_intact(), "{report:?}");
+    assert_eq!((report.intents, report.terminals, report.open_intent_count), (96, 96, 0));
+    let (exported, _) = text(&sinks[0]);
+    for caller in 0..8 {
+        for call in 0..12 {
+            assert_eq!(exported.matches(&format!("\"request_id\":\"r{caller}.{call}\"")).count(), 2);
+        }
+    }
+}
+
+/// J6: the rows only grow.
+#[test]
+fn j6_a_row_is_neither_changed_nor_removed() {
+    let place = Place::new();
+    drive(DONE, "r1", &place.open().expect("new")).expect("written");
+    for sql in ["UPDATE audit SET line = '{}'", "DELETE FROM audit WHERE seq = 2", "DELETE FROM audit"] {
+        assert!(place.sql(sql).expect_err("refused").to_string().contains("only grows"), "{sql}");
+    }
+    assert!(place.verify(None).is_intact());
+}
+
+/// J10: whoever takes the triggers away first is found out, and a log that does not end where it should is not written to.
+#[test]
+fn j10_every_change_shows() {
+    const OPEN: &str = "DROP TRIGGER audit_is_not_changed; DROP TRIGGER audit_is_not_cut;";
+    let last = "(SELECT max(seq) FROM audit)";
+    for (change, refused) in [
+        ("UPDATE audit SET line = replace(line, 'alice', 'carol') WHERE seq = 2".to_owned(), false),
+        ("UPDATE audit SET line = line || ' ' WHERE seq = 2".to_owned(), false),
+        ("DELETE FROM audit WHERE seq = 2".to_owned(), false),
+        ("UPDATE audit SET seq = 9 WHERE seq = 2; UPDATE audit SET seq = 2 WHERE seq = 3; UPDATE audit SET seq = 3 WHERE seq = 9".to_owned(), false),
+        (format!("DELETE FROM audit WHERE seq = {last}"), true),
+        ("DELETE FROM audit".to_owned(), true),
+        (format!("INSERT INTO audit SELECT {last} + 1, hash, line FROM audit WHERE seq = {last}"), true),
+        (format!("UPDATE audit SET hash = zeroblob(32) WHERE seq = {last}"), true),
+    ] {
+        let place = Place::new();
+        let audit = place.open().expect("new");
+        for call in ["r1", "r2", "r3"] {
+            drive(DONE, call, &audit).expect("written");
+        }
+        let kept = audit.head();
+        place.sql(&format!("{OPEN} {change}")).expect("the operator may");
+        // F1: nothing runs without a record, for whoever has it open and for whoever opens it.
+        assert_eq!(drive(READ, "r4", &audit).is_err(), refused, "{change}");
+        assert_eq!(matches!(place.open(), Err(DatabaseError::Truncated { .. })), refused, "{change}");
+        if !refused || !change.contains("hash = zeroblob") {
+            assert!(!place.verify(Some(kept)).is_intact(), "{change}");
+        }
+    }
+    // The end cut off together with the head that the file keeps: only a copy of the head tells, and whoever has it open.
+    let place = Place::new();
+    let audit = place.open().expect("new");
+    for call in ["r1", "r2"] {
+        drive(DONE, call, &audit).expect("written");
+    }
+    let kept = audit.head();
+    place
+        .sql(&format!("{OPEN} DELETE FROM audit WHERE seq > 2; UPDATE audit_head SET (seq, hash) = (SELECT seq, hash FROM audit WHERE seq = 2)"))
+        .expect("the operator may");
+    assert!(place.verify(None).is_intact());
+    assert!(!place.verify(Some(kept)).is_intact());
+    assert!(drive(READ, "r3", &audit).is_err());
+}
+
+/// J8: what cannot be written after its effect waits, bounded, and is written once.
+#[test]
+#[cfg(unix)]
+fn j8_a_terminal_record_that_cannot_be_written_comes_later() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |place: &Place, mode| fs::set_permissions(place.path(), fs::Permissions::from_mode(mode)).expect("ours");
+    let place = Place::new();
+    let audit = place.open().expect("new");
+    mode(&place, 0o666);
+    // F1, J2: what changes something does not start.
+    assert_eq!(drive(DONE, "r1", &audit), Err(AuditFault));
+    assert_eq!(drive(READ, "r2", &audit), Err(AuditFault));
+    assert_eq!(audit.spooled(), 2, "the terminal records, not the intent");
+    assert!(audit.flush().is_err());
+    mode(&place, 0o600);
+    drive(DONE, "r3", &audit).expect("written");
+    assert_eq!((audit.spooled(), audit.lost()), (0, 0));
+    let (exported, _) = text(&audit);
+    let count = |what: &str| exported.matches(what).count();
+    assert_eq!([count("\"r1\""), count("\"r2\""), count("\"r3\"")], [1, 1, 2], "{exported}");
+    assert!(audit.verify(None).expect("readable").is_intact());
+}
+
+/// J2: a sink that is asked for an intent has it on the disk, as another connection sees, when it answers.
+#[test]
+fn j2_an_intent_is_there_when_it_is_acknowledged() {
+    struct Looks<'a>(&'a SqliteAudit, &'a Place);
+    impl Audit for Looks<'_> {
+        fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+            self.0.record(record)?;
+            let other = rusqlite::Connection::open(self.1.path()).expect("a database");
+            let last: String = other
+                .query_row("SELECT line FROM audit ORDER BY seq DESC LIMIT 1", [], |row| row.get(0))
+                .expect("a line");
+            assert!(last.contains(&format!("\"kind\":\"{}\"", record.kind.as_str())));
+            assert!(record.kind != Kind::Completion);
+            Ok(())
+        }
+    }
+    let place = Place::new();
+    let audit = place.open().expect("new");
+    drive(DONE, "r1", &Looks(&audit, &place)).expect("written");
+}
