@@ -6,7 +6,7 @@ use callgate_conformance::model::Model;
 use callgate_conformance::process::{DEFAULT_PATIENCE, Process};
 use callgate_conformance::report::human;
 use callgate_conformance::run::{Report, Runner, Verdict};
-use callgate_conformance::subject::Subject;
+use callgate_conformance::subject::{Subject, SubjectFault};
 use callgate_conformance::subjects::{Blocking, Steps};
 
 fn library() -> Library {
@@ -79,4 +79,15 @@ fn all_failures_are_told() {
     let Verdict::Failed(mismatches) = verdict else { panic!("{verdict:?}") };
     let steps: std::collections::BTreeSet<_> = mismatches.iter().map(|mismatch| mismatch.step).collect();
     assert_eq!(steps.len(), 2, "{mismatches:?}");
+}
+
+/// The independent subject, written from the protocol and the papers in another language.
+#[test]
+fn the_gate_in_python_holds_every_vector() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/subjects/python/subject.py");
+    match Process::start("python3", [script], DEFAULT_PATIENCE) {
+        Ok(mut python) => holds(&mut python, 0),
+        Err(SubjectFault::Start(why)) => println!("not judged, because there is no python3: {why}"),
+        Err(fault) => panic!("{fault}"),
+    }
 }

@@ -263,7 +263,7 @@ impl Model {
         let at = self.tickets.iter().position(|ticket| ticket.token == token).ok_or_else(invalid)?;
         let (unbound, any_definition) = (self.is(Twist::TokenUnbound), self.is(Twist::DefinitionUnbound));
         let Some(ticket) = self.tickets.get_mut(at) else { return Err(invalid()) };
-        let same_tool = ticket.tool == *tool || any_definition && ticket.tool.name == tool.name;
+        let same_tool = definition(&ticket.tool) == definition(tool) || any_definition && ticket.tool.name == tool.name;
         if !(unbound || same_caller(&ticket.caller, &call.caller)) || !same_tool {
             // Presented for something else: burnt, unless this is only a plan (invariant R4).
             if call.mode == Mode::Execute && matches!(ticket.state, State::Pending | State::Approved) {
@@ -528,6 +528,12 @@ fn record(kind: &str, call: &Call, code: Option<&str>, effect: &str, way: &Way) 
         }
     }
     record
+}
+
+/// What makes a tool the tool that it is: everything but its body (invariant G4).
+fn definition(tool: &Tool) -> Tool {
+    let scope = (tool.confirm == Confirm::Approver).then(|| tool.approver_scope().to_owned());
+    Tool { body: Body::Echo, approver_scope: scope, ..tool.clone() }
 }
 
 /// The arguments, less what is secret (invariant L1).
