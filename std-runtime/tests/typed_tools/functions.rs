@@ -261,6 +261,28 @@ fn an_async_function_is_a_tool() {
     assert_eq!(schema["properties"].as_object().unwrap().len(), 2);
 }
 
+/// Tells once, and whether anybody waits then
+#[tool]
+fn ask(cancelled: Cancelled<'_>, report: Reporter<'_>) -> Result<bool, Failure> {
+    report.progress(Progress::count(1));
+    ASKED.with(|asked| asked.set(Some(cancelled.is_cancelled())));
+    Ok(true)
+}
+
+thread_local! {
+    static ASKED: std::cell::Cell<Option<bool>> = const { std::cell::Cell::new(None) };
+}
+
+#[test]
+fn who_is_gone_is_known_to_the_function() {
+    let gate = Gate::builder(registry(ask::tool())).build().unwrap();
+    for (flow, gone) in [(ControlFlow::Continue(()), false), (ControlFlow::Break(()), true)] {
+        let request = Request { tool: "ask", arguments: b"", token: None };
+        drop(gate.call_following(&CallContext::cli("r1"), request, |_| flow));
+        assert_eq!(ASKED.with(std::cell::Cell::take), Some(gone));
+    }
+}
+
 /// What the gate gives is the call's own: who follows it gets the reports, and who is gone stops it.
 #[test]
 fn handles_are_those_of_the_call() {
