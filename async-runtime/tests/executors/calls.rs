@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use callgate_async::gate::{CallOptions, Shutdown};
@@ -57,7 +58,7 @@ fn x2_x6_a_body_that_blocks_beyond_its_deadline_is_left_behind_and_keeps_its_pla
         });
         let quick = tool("quick").handler(|_| Ok(Reply::new(1)));
         let world = world_with(&runtime, [late, quick], |builder, audit| {
-            builder.audit(Immediate(Arc::new(audit))).in_flight(1, 1, LONG)
+            builder.audit(Immediate(Arc::new(audit))).in_flight(1, 1, PATIENCE)
         });
         let outcome = world.call("late", "r1").await;
         assert_eq!(said(&outcome), (Some(Code::Timeout), Effect::Unknown), "without waiting for the thread");
@@ -97,6 +98,54 @@ fn x4_a_call_that_is_dropped_takes_its_body_along_and_says_that_its_effect_is_un
         assert_eq!(world.ends("r1"), end("cancelled", "unknown"));
         assert_eq!(world.ends("r2"), end("cancelled", "none"), "it was never polled");
         assert_eq!(world.gate.shutdown(Duration::ZERO).await, AT_ONCE);
+    });
+}
+
+#[test]
+fn x4_a_body_that_blocks_is_told_that_its_call_was_dropped() {
+    on_each(async |runtime| {
+        let (started, look, seen) = (Signal::default(), Signal::default(), Signal::default());
+        let (starts, looks, sees) = (started.clone(), look.clone(), seen.clone());
+        let blocks = tool("blocks").handler(move |call| {
+            starts.give();
+            looks.wait();
+            assert!(call.is_cancelled());
+            sees.give();
+            Ok(Reply::new(1))
+        });
+        let world = world(&runtime, [blocks]);
+        let mut call = Box::pin(world.call("blocks", "r1"));
+        assert!(poll_once(&mut call).await.is_none());
+        started.given().await;
+        drop(call);
+        look.give();
+        assert_eq!(world.gate.shutdown(PATIENCE).await, AT_ONCE, "when the thread is through");
+        assert!(seen.is_given());
+        assert_eq!(world.ends("r1"), end("cancelled", "unknown"));
+    });
+}
+
+/// J1: what a body that blocks did is recorded before a shutdown is over, even if nobody has polled its call since.
+#[test]
+fn j1_a_gate_is_not_down_before_the_last_record() {
+    on_each(async |runtime| {
+        let go = Signal::default();
+        let waits = go.clone();
+        let blocks = tool("blocks").handler(move |_| {
+            waits.wait();
+            Ok(Reply::new(1))
+        });
+        let world = world(&runtime, [blocks]);
+        let (woken, mut call) = (Signal::default(), Box::pin(world.call("blocks", "r1")));
+        let waker = Waker::from(Arc::new(woken.clone()));
+        assert!(call.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        go.give();
+        woken.given().await;
+        let mut down = Box::pin(world.gate.shutdown(PATIENCE));
+        assert!(poll_once(&mut down).await.is_none(), "its thread is through, and its call is not recorded");
+        assert!(call.await.success());
+        assert_eq!(down.await, AT_ONCE);
+        assert_eq!(world.ends("r1"), end("done", "done"));
     });
 }
 

@@ -1,6 +1,7 @@
 //! Gates on the executors of others, and what their tests need.
 
 use std::sync::Arc;
+use std::task::Wake;
 use std::time::Duration;
 
 use callgate_async::gate::{Gate, GateBuilder, Outcome};
@@ -43,6 +44,13 @@ impl Signal {
     /// Blocks until it is given.
     pub(crate) fn wait(&self) {
         block_on(self.given());
+    }
+}
+
+/// A future that is woken gives it.
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.give();
     }
 }
 
