@@ -20,7 +20,7 @@ use rig_core::tool::ToolSet;
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::tool::ToolCallContext;
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CallToolRequestParams, NumberOrString};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, NumberOrString};
 use rmcp::service::{RequestContext, RoleServer, serve_directly};
 use rmcp::{Json, ServerHandler, tool, tool_handler, tool_router};
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,8 @@ fn rmcp_call(server: &Server, context: &RequestContext<RoleServer>) {
     request.arguments = serde_json::from_str(black_box(text())).expect("an object");
     let context = ToolCallContext::new(server, request, context.clone());
     let answer = ready(server.router.call(context)).expect("an answer");
-    black_box(serde_json::to_string(&answer).expect("it can be written"));
+    let CallToolResponse::Complete(result) = answer else { panic!("the tool is done") };
+    black_box(serde_json::to_string(&result.structured_content).expect("it can be written"));
 }
 
 /// rig: its tool set.
