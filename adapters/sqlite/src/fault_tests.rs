@@ -1,12 +1,5 @@
 //! The stores on a database that fails: every operation in turn, before it took effect and after (invariants F1, A5, J1, J8).
 
-#[path = "../../../std-runtime/tests/confirmations/bench.rs"]
-#[expect(dead_code, reason = "the suite of every store uses the rest")]
-mod bench;
-#[path = "../../../std-runtime/tests/calls/driven.rs"]
-#[expect(dead_code, reason = "the tests of sinks use the rest")]
-mod driven;
-
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,11 +12,11 @@ use callgate_std::confirmations::{
 };
 use callgate_std::entropy::SeededEntropy;
 
+use crate::bench::{BOB, TTL, approval, binding, request};
+use crate::driven::{Case, drive};
 use crate::faults::Mode;
 use crate::{Database, SqliteAudit, SqliteConfirmations};
-use bench::{BOB, TTL, approval, binding, request};
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
-use driven::{Case, drive};
 
 /// What a store was asked and what it answered, kept to be held against what it says when it works again.
 struct Told {

@@ -7,6 +7,9 @@ use rusqlite::{Error, ffi};
 
 use crate::database::lock;
 
+/// The status of a process that a fault has ended.
+pub(crate) const ENDED: i32 = 77;
+
 /// Where an operation fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Mode {
@@ -15,6 +18,10 @@ pub(crate) enum Mode {
     Before,
     /// It does what it should, and is told to have failed.
     After,
+    /// The process ends before it, as if it were killed.
+    EndsBefore,
+    /// The process ends when it is done.
+    EndsAfter,
 }
 
 /// Which operations fail. None by itself.
@@ -48,8 +55,16 @@ impl Faults {
         if first == 0 || number < first || number > first + self.more.load(Ordering::Relaxed) {
             return operation();
         }
-        if *lock(&self.mode) == Mode::After {
-            drop(operation());
+        let mode = *lock(&self.mode);
+        if matches!(mode, Mode::After | Mode::EndsAfter) {
+            let done = operation();
+            if mode == Mode::EndsAfter {
+                // Before anything of it is dropped: a transaction that is dropped is rolled back.
+                std::process::exit(ENDED);
+            }
+            drop(done);
+        } else if mode == Mode::EndsBefore {
+            std::process::exit(ENDED);
         }
         Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR), None))
     }

@@ -21,8 +21,18 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+#[cfg(test)]
+#[path = "../../../std-runtime/tests/confirmations/bench.rs"]
+#[expect(dead_code, reason = "the suite of every store uses the rest")]
+mod bench;
 mod confirmations;
 mod database;
+#[cfg(test)]
+#[path = "../../../std-runtime/tests/calls/driven.rs"]
+#[expect(dead_code, reason = "the tests of sinks use the rest")]
+mod driven;
+#[cfg(test)]
+mod end_tests;
 mod error;
 #[cfg(test)]
 mod fault_tests;
