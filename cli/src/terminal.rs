@@ -72,6 +72,11 @@ impl Stream {
         if self.is_terminal { self.width } else { usize::MAX }
     }
 
+    /// Whether somebody watches.
+    pub(crate) const fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
     /// How to paint on this stream.
     pub(crate) const fn brush(&self) -> Brush {
         Brush { colour: self.colour }

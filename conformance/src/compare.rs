@@ -11,6 +11,9 @@ use crate::vector::{Expect, ExpectedMark, ExpectedOutcome, Vector};
 /// Fits everything in a pattern.
 pub const ANY: &str = "$any";
 
+/// What is told of a member that is not there.
+const ABSENT: &str = "absent";
+
 /// Something that was to be otherwise.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
@@ -51,6 +54,12 @@ impl Differences<'_> {
         }
     }
 
+    fn text(&mut self, what: &str, expected: Option<&str>, seen: Option<&str>) {
+        if expected != seen {
+            self.add(what, expected.unwrap_or(ABSENT), seen.unwrap_or(ABSENT));
+        }
+    }
+
     fn pattern(&mut self, what: &str, expected: &Value, seen: &Value) {
         if !fits(expected, seen) {
             self.add(what, expected, seen);
@@ -64,14 +73,17 @@ pub fn compare(step: usize, expect: &Expect, seen: &Seen, compares: &Compares, f
     if let Some(expected) = &expect.outcome {
         match &seen.outcome {
             Some(outcome) => outcomes(expected, outcome, compares, &mut differences),
-            None => differences.add("outcome", "there", "missing"),
+            None => differences.add("outcome", "there", ABSENT),
         }
     }
     if let Some(effects) = &expect.effects {
         differences.equal("effects", effects, &seen.effects);
     }
-    if expect.decided.is_some() {
-        differences.equal("decided", &expect.decided, &seen.decided);
+    if let Some(decided) = &expect.decided {
+        match &seen.decided {
+            Some(seen) => differences.equal("decided", decided, seen),
+            None => differences.add("decided", decided, ABSENT),
+        }
     }
     if let Some(transcript) = &expect.transcript {
         transcripts(transcript, &seen.marks, compares, &mut differences);
@@ -84,15 +96,15 @@ pub fn compare(step: usize, expect: &Expect, seen: &Seen, compares: &Compares, f
 fn outcomes(expected: &ExpectedOutcome, seen: &Outcome, compares: &Compares, differences: &mut Differences<'_>) {
     differences.equal("outcome.success", &expected.success, &seen.success);
     if compares.codes {
-        differences.equal("outcome.meta.code", &expected.code.as_deref(), &seen.meta_text("code"));
+        differences.text("outcome.meta.code", expected.code.as_deref(), seen.meta_text("code"));
         if let Some(kind) = &expected.kind {
-            differences.equal("outcome.meta.type", &Some(kind.as_str()), &seen.meta_text("type"));
+            differences.text("outcome.meta.type", Some(kind), seen.meta_text("type"));
         }
     }
     if compares.effect
         && let Some(effect) = &expected.effect
     {
-        differences.equal("outcome.meta.effect", &Some(effect.as_str()), &seen.meta_text("effect"));
+        differences.text("outcome.meta.effect", Some(effect), seen.meta_text("effect"));
     }
     if let Some(data) = &expected.data {
         differences.pattern("outcome.data", data, &seen.data);
@@ -117,11 +129,11 @@ fn transcripts(expected: &[ExpectedMark], seen: &[Mark], compares: &Compares, di
         if let Some(args) = &expected.args {
             differences.pattern(&format!("args at {}", expected.at), args, seen.args.as_ref().unwrap_or(&Value::Null));
         }
-        if expected.cost.is_some() {
-            differences.equal(&format!("cost at {}", expected.at), &expected.cost, &seen.cost);
+        if let Some(cost) = &expected.cost {
+            differences.equal(&format!("cost at {}", expected.at), cost, &seen.cost.unwrap_or_default());
         }
-        if expected.by.is_some() {
-            differences.equal(&format!("who is asked at {}", expected.at), &expected.by, &seen.by);
+        if let Some(by) = &expected.by {
+            differences.text(&format!("who is asked at {}", expected.at), Some(by), seen.by.as_deref());
         }
     }
 }

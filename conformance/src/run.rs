@@ -111,7 +111,8 @@ impl Report {
     #[must_use]
     pub fn holds(&self) -> bool {
         let counts = self.counts();
-        counts.failed == 0 && counts.errored == 0 && self.stale.is_empty() && counts.passed > 0
+        let judged = counts.passed.saturating_add(counts.expected) > 0;
+        judged && counts.failed == 0 && counts.errored == 0 && self.stale.is_empty()
     }
 }
 

@@ -5,6 +5,7 @@ mod audit;
 mod call;
 mod completions;
 mod config;
+mod conformance;
 mod demo;
 mod init;
 mod inspect;
@@ -19,7 +20,7 @@ use callgate_std::audit::SharedAudit;
 use callgate_std::contain::quiet_contained_panics;
 use clap::Parser;
 
-use crate::command_line::{AuditCommand, Command, CommandLine, ConfigCommand, Global};
+use crate::command_line::{AuditCommand, Command, CommandLine, ConfigCommand, ConformanceCommand, Global};
 use crate::exit::Exit;
 use crate::logging;
 use crate::terminal::{BAD, Terminal};
@@ -73,6 +74,8 @@ fn run(line: CommandLine, terminal: &mut Terminal) -> Result<Exit, Trouble> {
         Command::Init(args) => init::run(&args, terminal),
         Command::Config(ConfigCommand::Check(args)) => config::check(&args, &setting, terminal),
         Command::Config(ConfigCommand::Show(args)) => config::show(&args, &setting, terminal),
+        Command::Conformance(ConformanceCommand::Run(args)) => conformance::run(&args, terminal),
+        Command::Conformance(ConformanceCommand::Subject(args)) => conformance::subject(&args),
         Command::Completions(args) => {
             completions::run(&args, terminal);
             Ok(Exit::Success)

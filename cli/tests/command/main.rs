@@ -13,6 +13,7 @@ mod approvals;
 mod audit;
 mod configured;
 mod confirming;
+mod conformance;
 mod demo;
 mod exits;
 mod interrupted;

@@ -4,14 +4,20 @@
 //! what `PROTOCOL.md` says. [`Twist`]s make it wrong on purpose.
 
 mod arguments;
+mod budget;
+mod policy;
+mod record;
 mod twist;
 
 use serde_json::{Map, Value, json};
 
 use crate::event::{Call, Decide, Event, Fault, How, Mark, Mode, Outcome, Point, Seen, Verdict};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
-use crate::world::{Body, Caller, Channel, Confirm, Interceptor, Quota, Rule, RuleEffect, Saying, Tool, World};
+use crate::world::{Body, Caller, Channel, Confirm, Interceptor, Saying, Tool, World};
 
+use budget::{Budgets, unit};
+use policy::{allows, definition, named_well, needed, principal, same_caller};
+use record::{record, shown};
 pub use twist::Twist;
 
 /// How long an interceptor that hangs takes, in milliseconds: one more than it has.
@@ -27,7 +33,7 @@ pub struct Model {
     now: u64,
     seed: u64,
     tickets: Vec<Ticket>,
-    debts: Vec<Debt>,
+    budgets: Budgets,
     faults: Vec<Fault>,
     seen: Seen,
 }
@@ -52,14 +58,6 @@ enum State {
     Denied,
     Cancelled,
     Claimed,
-}
-
-/// What somebody has spent and not got back yet, in milliseconds until it is paid back.
-#[derive(Debug)]
-struct Debt {
-    caller: Caller,
-    tool: Option<String>,
-    until: u64,
 }
 
 /// How a call ends.
@@ -125,7 +123,7 @@ impl Model {
             now: 0,
             seed: 0,
             tickets: Vec::new(),
-            debts: Vec::new(),
+            budgets: Budgets::default(),
             faults: Vec::new(),
             seen: Seen::default(),
         }
@@ -213,7 +211,7 @@ impl Model {
         if !(ticket.is_some() && self.is(Twist::StalePolicy)) {
             let faulty = self.come_to(Mark::with(Point::Authorize, args.clone())).is_some();
             let fault_denies = faulty && !self.is(Twist::PolicyFaultAllows);
-            if fault_denies || !faulty && !self.allows(&call.caller, &tool, &args, channel.as_ref()) {
+            if fault_denies || !faulty && !allows(&self.world.rules, &call.caller, &tool, &args, channel.as_ref()) {
                 return Err(End::refused("FORBIDDEN"));
             }
         }
@@ -281,81 +279,27 @@ impl Model {
             State::Denied => Err(End::refused("APPROVAL_DENIED")),
             State::Claimed if self.is(Twist::TokenReusable) => Ok(()),
             State::Claimed | State::Cancelled => Err(End::refused("CONFIRMATION_INVALID")),
-            _ if self.now >= ticket.expires + grace => Err(End::refused("CONFIRMATION_INVALID")),
+            _ if self.now >= ticket.expires.saturating_add(grace) => Err(End::refused("CONFIRMATION_INVALID")),
             State::Pending if ticket.by == Confirm::Approver => Err(End::refused("APPROVAL_PENDING")),
             State::Pending | State::Approved => Ok(()),
         }
-    }
-
-    /// Any forbid wins; without a permit nothing passes that needs one (invariants P1, F1, F2).
-    fn allows(&self, caller: &Caller, tool: &Tool, args: &Value, channel: Option<&Channel>) -> bool {
-        let known = channel.is_some();
-        let channel = channel.cloned().unwrap_or_else(Channel::unknown);
-        if channel.require_auth && principal(caller).is_none() {
-            return false;
-        }
-        if !tool.scopes.is_empty() && !tool.scopes.iter().any(|scope| caller.holds(scope)) {
-            return false;
-        }
-        let fitting = |effect| {
-            let fits = move |rule: &&Rule| rule.effect == effect && matches(rule, caller, tool, args);
-            self.world.rules.iter().filter(fits)
-        };
-        if fitting(RuleEffect::Deny).next().is_some() {
-            return false;
-        }
-        let held =
-            |rule: &&Rule| rule.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|scope| caller.holds(scope)));
-        let permits: Vec<&Rule> = fitting(RuleEffect::Allow).filter(held).collect();
-        let asked = channel.require_rule || fitting(RuleEffect::Allow).next().is_some();
-        if asked && permits.is_empty() {
-            return false;
-        }
-        let lifted = known && permits.iter().any(|rule| rule.overrides_block);
-        !(channel.block_mutating && tool.mutating) || lifted
     }
 
     fn charge(&mut self, call: &Call, tool: &Tool) -> Result<Option<(u32, u64)>, End> {
         let Some(quota) = self.world.quota else { return Ok(None) };
         let cost = if tool.mutating { 5 } else { 1 };
         if call.mode == Mode::Plan {
-            let free = self.spend(quota, &call.caller, Some(&tool.name), cost, false);
+            let free = self.budgets.spend(self.now, quota, &call.caller, Some(&tool.name), cost, false);
             return if free { Ok(None) } else { Err(End::failed("RATE_LIMITED")) };
         }
         let fault = self.come_to(Mark { cost: Some(cost), ..Mark::at(Point::Charge) });
         if matches!(fault, None | Some(How::Lost)) {
-            let free = self.spend(quota, &call.caller, Some(&tool.name), cost, true);
+            let free = self.budgets.spend(self.now, quota, &call.caller, Some(&tool.name), cost, true);
             if fault.is_none() && !free {
                 return Err(End::failed("RATE_LIMITED"));
             }
         }
         if fault.is_some() { Err(End::failed("STORE_UNAVAILABLE")) } else { Ok(Some((cost, self.now))) }
-    }
-
-    /// Whether the cost can be spent; spends it if it is to be taken. Units come back evenly (invariants R2, R6).
-    fn spend(&mut self, quota: Quota, caller: &Caller, tool: Option<&str>, cost: u32, take: bool) -> bool {
-        let now = self.now;
-        let (cost, most) = (unit(quota) * u64::from(cost), unit(quota) * u64::from(quota.limit));
-        let debt = self.debt(caller, tool);
-        let owed = debt.until.max(now) - now;
-        let free = owed + cost <= most;
-        if free && take {
-            debt.until = now + owed + cost;
-        }
-        free
-    }
-
-    fn debt(&mut self, caller: &Caller, tool: Option<&str>) -> &mut Debt {
-        // Tenant, principal, channel and tool; neither scopes nor session.
-        let caller = Caller { scopes: Vec::new(), session: None, principal: principal(caller), ..caller.clone() };
-        let tool = tool.map(str::to_owned);
-        let at = self.debts.iter().position(|debt| debt.caller == caller && debt.tool == tool);
-        let at = at.unwrap_or_else(|| {
-            self.debts.push(Debt { caller, tool, until: 0 });
-            self.debts.len() - 1
-        });
-        #[expect(clippy::indexing_slicing, reason = "it was found or pushed just now")]
-        &mut self.debts[at]
     }
 
     fn ask(&mut self, call: &Call, tool: Tool, text: &str, by: Confirm) -> Result<End, End> {
@@ -377,7 +321,7 @@ impl Model {
         {
             data.insert("approval_id".to_owned(), approval.as_str().into());
         }
-        let (caller, expires) = (call.caller.clone(), self.now + self.world.ttl_ms());
+        let (caller, expires) = (call.caller.clone(), self.now.saturating_add(self.world.ttl_ms()));
         let text = text.to_owned();
         self.tickets.push(Ticket { token, approval, tool, text, caller, by, scope, expires, state: State::Pending });
         match fault {
@@ -438,7 +382,7 @@ impl Model {
                 Saying::Fail | Saying::Panic | Saying::Hang if self.is(Twist::FailureOpens) => {}
                 Saying::Veto | Saying::Fail | Saying::Panic => return Err(End::failed("VETOED")),
                 Saying::Hang => {
-                    self.now += HUNG_MS;
+                    self.now = self.now.saturating_add(HUNG_MS);
                     return Err(End::failed("VETOED"));
                 }
                 Saying::Answer(answer) => {
@@ -461,7 +405,7 @@ impl Model {
                 return End::ran("INTERNAL_ERROR", "unknown");
             }
             Body::Hang(ms) => {
-                self.now += ms.min(&tool.timeout_ms());
+                self.now = self.now.saturating_add(*ms.min(&tool.timeout_ms()));
                 if *ms >= tool.timeout_ms() && !self.is(Twist::TimeoutSucceeds) {
                     return End::ran("TIMEOUT", "unknown");
                 }
@@ -483,13 +427,11 @@ impl Model {
         if let (Some((cost, at)), Some(quota), false) = (way.paid, self.world.quota, end.started)
             && end.kind != Some("confirmation")
         {
-            let outstanding = (unit(quota) * u64::from(cost)).saturating_sub(self.now - at);
-            let back = (unit(quota) * u64::from(cost.saturating_sub(1))).min(outstanding);
-            let debt = self.debt(&call.caller, Some(&call.tool));
-            debt.until = debt.until.saturating_sub(back);
+            let outstanding = unit(quota).saturating_mul(cost.into()).saturating_sub(self.now.saturating_sub(at));
+            self.budgets.refund(quota, &call.caller, &call.tool, cost.saturating_sub(1), outstanding);
         }
         let attempts = self.world.attempts.filter(|_| end.refusal)?;
-        (!self.spend(attempts, &call.caller, None, 1, true)).then_some("RATE_LIMITED")
+        (!self.budgets.spend(self.now, attempts, &call.caller, None, 1, true)).then_some("RATE_LIMITED")
     }
 
     /// Exactly one terminal record (invariant J1). Says whether it is known to be there.
@@ -518,91 +460,6 @@ impl Default for Model {
     }
 }
 
-fn record(kind: &str, call: &Call, code: Option<&str>, effect: &str, way: &Way) -> Value {
-    let mut record = json!({"kind": kind, "request_id": call.id, "tool": call.tool, "channel": call.caller.channel,
-        "principal": principal(&call.caller), "code": code, "effect": effect});
-    if let (Some(record), Some(args)) = (record.as_object_mut(), &way.args) {
-        record.insert("args".to_owned(), shown(args, &way.secrets));
-        if let Some(by) = way.confirmed_by {
-            record.insert("confirmed_by".to_owned(), by.into());
-        }
-    }
-    record
-}
-
-/// What makes a tool the tool that it is: everything but its body (invariant G4).
-fn definition(tool: &Tool) -> Tool {
-    let scope = (tool.confirm == Confirm::Approver).then(|| tool.approver_scope().to_owned());
-    Tool { body: Body::Echo, approver_scope: scope, ..tool.clone() }
-}
-
-/// The arguments, less what is secret (invariant L1).
-fn shown(args: &Value, secrets: &[String]) -> Value {
-    let members = args.as_object().into_iter().flatten();
-    let shown = |(name, value): (&String, &Value)| {
-        (name.clone(), if secrets.contains(name) { "[secret]".into() } else { value.clone() })
-    };
-    Value::Object(members.map(shown).collect())
-}
-
-/// How long one unit takes to come back.
-fn unit(quota: Quota) -> u64 {
-    quota.window_ms / u64::from(quota.limit.max(1))
-}
-
-/// An empty principal is nobody.
-fn principal(caller: &Caller) -> Option<String> {
-    caller.principal.clone().filter(|principal| !principal.is_empty())
-}
-
-fn same_caller(one: &Caller, other: &Caller) -> bool {
-    principal(one) == principal(other)
-        && (&one.tenant, &one.channel, &one.session) == (&other.tenant, &other.channel, &other.session)
-}
-
-/// The grammars of names (invariant S3).
-fn named_well(call: &Call) -> bool {
-    let label = |name: &str| {
-        (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.:/-".contains(&b))
-    };
-    let text = |name: &str| (1..=256).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
-    let scope = |name: &String| {
-        (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic() && !b"\"\\,".contains(&b))
-    };
-    let Caller { channel, tenant, session, scopes, .. } = &call.caller;
-    label(channel)
-        && tenant.as_deref().is_none_or(label)
-        && session.as_deref().is_none_or(label)
-        && principal(&call.caller).is_none_or(|principal| text(&principal))
-        && text(&call.id)
-        && scopes.iter().all(scope)
-}
-
-fn matches(rule: &Rule, caller: &Caller, tool: &Tool, args: &Value) -> bool {
-    let named = |pattern: &String| match pattern.strip_suffix('*') {
-        Some(start) => tool.name.starts_with(start),
-        None => *pattern == tool.name,
-    };
-    let large = rule.at_least.as_ref().is_none_or(|bound| match args.get(&bound.field) {
-        Some(Value::Number(number)) => number.as_f64().is_some_and(|number| number >= bound.value as f64),
-        None | Some(Value::Null) => false,
-        Some(_) => rule.effect == RuleEffect::Deny,
-    });
-    rule.tool.as_ref().is_none_or(named)
-        && rule.principal.as_ref().is_none_or(|name| principal(caller).as_ref() == Some(name))
-        && rule.channel.as_ref().is_none_or(|name| *name == caller.channel)
-        && large
-}
-
-/// Who has to confirm: the tool and the channel both have a say, and the stricter counts.
-fn needed(tool: &Tool, channel: &Channel) -> Confirm {
-    let asked = if channel.confirm_mutating && tool.mutating { Confirm::Caller } else { Confirm::Nobody };
-    match tool.confirm.max(asked) {
-        Confirm::Caller if channel.confirm_by_approver => Confirm::Approver,
-        by => by,
-    }
-}
-
 impl Subject for Model {
     fn declaration(&self) -> &Declaration {
         &self.declaration
@@ -618,7 +475,7 @@ impl Subject for Model {
         match event {
             Event::Call(call) => self.seen.outcome = Some(self.call(call)),
             Event::Decide(decide) => self.seen.decided = Some(self.decide(decide)),
-            Event::Advance(ms) => self.now += ms,
+            Event::Advance(ms) => self.now = self.now.saturating_add(*ms),
             Event::Rule(rule) => self.world.rules.push(rule.clone()),
             Event::Define(tool) => {
                 self.world.tools.retain(|old| old.name != tool.name);

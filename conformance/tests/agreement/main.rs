@@ -3,6 +3,8 @@
 
 mod scripts;
 
+use std::cell::RefCell;
+
 use callgate_conformance::compare::fits;
 use callgate_conformance::event::{Outcome, Seen};
 use callgate_conformance::model::{Model, Twist};
@@ -13,7 +15,7 @@ use callgate_conformance::subjects::{Blocking, Steps};
 use callgate_conformance::vector::Vector;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{TestError, TestRunner};
+use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 use serde_json::{Value, json};
 
 use scripts::{names, script};
@@ -90,41 +92,48 @@ fn show(vector: &Vector) -> String {
     serde_json::to_string(&json!({"world": vector.world, "script": vector.script})).unwrap()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+/// How many scripts are compared: `CALLGATE_SCRIPTS`, drawn anew each time, or this many that are always the same.
+const SCRIPTS: u32 = 400;
 
-    #[test]
-    fn the_blocking_gate_does_what_the_model_does(vector in script()) {
-        let agreed = compare(&vector, &mut Model::new(), &mut Blocking::new());
-        prop_assert!(agreed.is_ok(), "{}\nin {}", agreed.unwrap_err(), show(&vector));
+fn runner(scripts: u32) -> TestRunner {
+    let config = |cases| ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    match std::env::var("CALLGATE_SCRIPTS").ok().and_then(|many| many.parse().ok()) {
+        Some(many) => TestRunner::new(config(many)),
+        None => TestRunner::new_with_rng(config(scripts), TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
     }
+}
 
-    #[test]
-    fn n1_the_core_step_by_step_does_what_the_blocking_gate_does(vector in script()) {
-        let agreed = compare(&vector, &mut Blocking::new(), &mut Steps::new());
+fn all_agree(scripts: u32, mut one: impl Subject, mut other: impl Subject) {
+    let (one, other) = (RefCell::new(&mut one), RefCell::new(&mut other));
+    let agreed = runner(scripts).run(&script(), |vector| {
+        let agreed = compare(&vector, *one.borrow_mut(), *other.borrow_mut());
         prop_assert!(agreed.is_ok(), "{}\nin {}", agreed.unwrap_err(), show(&vector));
+        Ok(())
+    });
+    if let Err(difference) = agreed {
+        panic!("{difference}");
     }
+}
+
+#[test]
+fn the_blocking_gate_does_what_the_model_does() {
+    all_agree(SCRIPTS, Model::new(), Blocking::new());
+}
+
+#[test]
+fn n1_the_core_step_by_step_does_what_the_blocking_gate_does() {
+    all_agree(SCRIPTS, Blocking::new(), Steps::new());
 }
 
 /// Two readings of the same papers, in two languages.
 #[test]
 fn the_gate_in_python_does_what_the_model_does() {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/subjects/python/subject.py");
-    let python = match Process::start("python3", [program], DEFAULT_PATIENCE) {
-        Ok(python) => std::cell::RefCell::new(python),
-        Err(SubjectFault::Start(why)) => {
-            println!("not compared, because there is no python3: {why}");
-            return;
-        }
+    match Process::start("python3", [program], DEFAULT_PATIENCE) {
+        Ok(python) => all_agree(SCRIPTS, Model::new(), python),
+        Err(SubjectFault::Start(why)) => println!("not compared, because there is no python3: {why}"),
         Err(fault) => panic!("{fault}"),
-    };
-    let config = ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() };
-    let agreed = TestRunner::new(config).run(&script(), |vector| {
-        let agreed = compare(&vector, &mut Model::new(), &mut *python.borrow_mut());
-        prop_assert!(agreed.is_ok(), "{}\nin {}", agreed.unwrap_err(), show(&vector));
-        Ok(())
-    });
-    assert!(agreed.is_ok(), "{}", agreed.unwrap_err());
+    }
 }
 
 /// Whether random scripts find the wrong subjects too: how many scripts it takes is printed.
@@ -135,7 +144,7 @@ fn random_scripts_find_what_is_wrong() {
     let mut missed = Vec::new();
     // What a failed tool's text is, is not compared: each gate has words of its own.
     for twist in Twist::ALL.iter().filter(|twist| **twist != Twist::FailureTold) {
-        let seed = proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+        let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
         let mut runner = TestRunner::new_with_rng(config.clone(), seed);
         let tried = std::cell::Cell::new(0);
         let found = runner.run(&script(), |vector| {
@@ -156,7 +165,7 @@ fn random_scripts_find_what_is_wrong() {
 /// The scripts come to every code and every point, or they look at less than they say.
 #[test]
 fn the_scripts_lead_everywhere() {
-    let seed = proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha);
+    let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(ProptestConfig::default(), seed);
     let mut reached = std::collections::BTreeSet::new();
     for _ in 0..1_500 {
