@@ -39,13 +39,46 @@ impl fmt::Display for NameError {
 
 impl core::error::Error for NameError {}
 
-fn check(name: &str, max: usize, allowed: impl Fn(u8) -> bool) -> Result<(), NameError> {
+/// The bytes that each kind of name may have, looked up instead of computed: every name of every call is checked.
+const TOOL: u8 = 1;
+const LABEL: u8 = 2;
+const SCOPE: u8 = 4;
+const PRINCIPAL: u8 = 8;
+
+static KINDS: [u8; 256] = kinds();
+
+const fn kinds() -> [u8; 256] {
+    let mut kinds = [0; 256];
+    let mut rest: &mut [u8] = &mut kinds;
+    let mut byte = 0_u8;
+    while let Some((kind, behind)) = rest.split_first_mut() {
+        let word = byte.is_ascii_alphanumeric();
+        if word || matches!(byte, b'_' | b'.' | b'-') {
+            *kind |= TOOL;
+        }
+        if word || matches!(byte, b'_' | b'.' | b':' | b'/' | b'-') {
+            *kind |= LABEL;
+        }
+        if byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b',') {
+            *kind |= SCOPE;
+        }
+        if byte.is_ascii_graphic() || byte == b' ' {
+            *kind |= PRINCIPAL;
+        }
+        byte = byte.wrapping_add(1);
+        rest = behind;
+    }
+    kinds
+}
+
+fn check(name: &str, max: usize, kind: u8) -> Result<(), NameError> {
     if name.is_empty() {
         return Err(NameError::Empty);
     }
     if name.len() > max {
         return Err(NameError::TooLong { max });
     }
+    let allowed = |byte: u8| KINDS.get(usize::from(byte)).is_some_and(|kinds| kinds & kind != 0);
     match name.bytes().position(|byte| !allowed(byte)) {
         Some(at) => Err(NameError::Character { at }),
         None => Ok(()),
@@ -57,7 +90,7 @@ fn check(name: &str, max: usize, allowed: impl Fn(u8) -> bool) -> Result<(), Nam
 /// # Errors
 /// Says what is wrong with the name.
 pub fn check_tool_name(name: &str) -> Result<(), NameError> {
-    check(name, MAX_TOOL_NAME, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
+    check(name, MAX_TOOL_NAME, TOOL)
 }
 
 /// A channel, tenant or session: 1 to 128 of `A-Z a-z 0-9 _ . : / -`.
@@ -65,7 +98,7 @@ pub fn check_tool_name(name: &str) -> Result<(), NameError> {
 /// # Errors
 /// Says what is wrong with the name.
 pub fn check_label(name: &str) -> Result<(), NameError> {
-    check(name, MAX_NAME, |b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'/' | b'-'))
+    check(name, MAX_NAME, LABEL)
 }
 
 /// A scope: 1 to 128 printable ASCII characters except space, `"`, `\` and `,` (the scope token of RFC 6749, less the comma
@@ -74,7 +107,7 @@ pub fn check_label(name: &str) -> Result<(), NameError> {
 /// # Errors
 /// Says what is wrong with the scope.
 pub fn check_scope(scope: &str) -> Result<(), NameError> {
-    check(scope, MAX_NAME, |b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\' | b','))
+    check(scope, MAX_NAME, SCOPE)
 }
 
 /// A principal or a request id: 1 to 256 printable ASCII characters (space allowed inside).
@@ -82,7 +115,7 @@ pub fn check_scope(scope: &str) -> Result<(), NameError> {
 /// # Errors
 /// Says what is wrong with the principal.
 pub fn check_principal(principal: &str) -> Result<(), NameError> {
-    check(principal, MAX_PRINCIPAL, |b| b.is_ascii_graphic() || b == b' ')
+    check(principal, MAX_PRINCIPAL, PRINCIPAL)
 }
 
 #[cfg(test)]
@@ -113,5 +146,25 @@ mod tests {
                 assert!(check_scope(&text).is_err() && check_label(&text).is_err(), "{byte}");
             }
         }
+    }
+
+    #[test]
+    fn s3_each_kind_of_name_has_exactly_its_characters() {
+        let allowed = |check: fn(&str) -> Result<(), NameError>| {
+            (0..=u8::MAX)
+                .map(|byte| String::from(char::from(byte)))
+                .filter(|text| check(text).is_ok())
+                .collect::<String>()
+        };
+        let words = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+        let sorted = |more: &str| {
+            let mut all: std::vec::Vec<char> = words.chars().chain(more.chars()).collect();
+            all.sort_unstable();
+            all.into_iter().collect::<String>()
+        };
+        assert_eq!(allowed(check_tool_name), sorted("_.-"));
+        assert_eq!(allowed(check_label), sorted("_.:/-"));
+        assert_eq!(allowed(check_principal), sorted(r##" !"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"##));
+        assert_eq!(allowed(check_scope), sorted(r##"!#$%&'()*+-./:;<=>?@[]^_`{|}~"##));
     }
 }
