@@ -226,4 +226,88 @@ mod tests {
         compare(0, &expect, &seen, &crate::subject::Declaration::full("x").compares, &mut found);
         assert_eq!(found.len(), 4, "{found:?}");
     }
+
+    /// Each thing that can be expected, alone, at something that was seen and is otherwise in just that.
+    #[test]
+    fn every_difference_is_found_alone() {
+        let seen: Seen = serde_json::from_value(json!({
+            "outcome": {"success": true, "data": {"n": 1}, "meta": {"effect": "done", "type": "list", "clamped": []}},
+            "decided": true, "effects": 1,
+            "marks": [{"at": "authorize", "args": {"n": 1}}, {"at": "charge", "cost": 5}, {"at": "intercept", "by": "first"}],
+            "records": [{"kind": "terminal", "effect": "done"}],
+        }))
+        .unwrap();
+        let full = crate::subject::Declaration::full("x").compares;
+        let found = |expect: &Value| {
+            let mut found = Vec::new();
+            compare(3, &serde_json::from_value(expect.clone()).unwrap(), &seen, &full, &mut found);
+            found
+        };
+        let point = |name: &str, what: &Value| {
+            let with = |at: &str| {
+                if at == name {
+                    json!({"at": at, "args": what["args"], "cost": what["cost"], "by": what["by"]})
+                } else {
+                    json!(at)
+                }
+            };
+            let points = ["authorize", "charge", "intercept"].map(with);
+            json!({ "transcript": points })
+        };
+        let right = [
+            json!({"outcome": {"success": true, "effect": "done", "type": "list", "data": {"n": 1}, "meta": {"clamped": "$any"}}}),
+            json!({"effects": 1, "decided": true, "transcript": ["authorize", "charge", "intercept"], "records": [{"kind": "terminal"}]}),
+            point("authorize", &json!({"args": {"n": 1}})),
+            point("charge", &json!({"cost": 5})),
+            point("intercept", &json!({"by": "first"})),
+        ];
+        for expect in right {
+            assert_eq!(found(&expect), [], "{expect}");
+        }
+        let wrong = [
+            json!({"outcome": {"success": false}}),
+            json!({"outcome": {"success": true, "code": "FORBIDDEN"}}),
+            json!({"outcome": {"success": true, "effect": "none"}}),
+            json!({"outcome": {"success": true, "type": "confirmation"}}),
+            json!({"outcome": {"success": true, "data": {"n": 2}}}),
+            json!({"outcome": {"success": true, "meta": {"clamped": null}}}),
+            json!({"effects": 0}),
+            json!({"decided": false}),
+            json!({"transcript": ["charge", "authorize", "intercept"]}),
+            json!({"transcript": ["authorize", "charge"]}),
+            point("authorize", &json!({"args": {"n": 2}})),
+            point("charge", &json!({"cost": 1})),
+            point("intercept", &json!({"by": "second"})),
+            json!({"records": []}),
+            json!({"records": [{"effect": "none"}]}),
+        ];
+        for expect in wrong {
+            let found = found(&expect);
+            assert_eq!(found.len(), 1, "{expect}: {found:?}");
+            assert_eq!(found[0].step, Some(3));
+        }
+    }
+
+    #[test]
+    fn l2_a_text_that_must_not_be_seen_is_found_wherever_it_is() {
+        let text = crate::library::FILES.iter().find(|(name, _)| *name == "hardened/secrets").unwrap().1;
+        let file: crate::vector::VectorFile = serde_json::from_str(text).unwrap();
+        let with = |never: &[&str], never_told: &[&str]| {
+            let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            Vector { never: texts(never), never_told: texts(never_told), ..file.vectors[0].clone() }
+        };
+        let seen: Seen = serde_json::from_value(json!({
+            "outcome": {"success": true, "data": [{"a-told-b": 1}], "error": null},
+            "marks": [{"at": "execute", "args": {"x": "marked"}}], "records": [{"args": {"x": "a recorded b"}}],
+        }))
+        .unwrap();
+        let count = |vector: &Vector| {
+            let mut found = Vec::new();
+            leaks(0, vector, &seen, &mut found);
+            found.len()
+        };
+        assert_eq!(count(&with(&["told", "recorded"], &[])), 2);
+        assert_eq!(count(&with(&[], &["told"])), 1);
+        assert_eq!(count(&with(&["marked"], &["recorded", "other"])), 0, "transcripts are the harness's own");
+    }
 }
