@@ -204,9 +204,15 @@ def identity(caller):
     return (caller.get("tenant"), principal(caller), caller["channel"], caller.get("session"))
 
 
+def approver_scope(tool):
+    """The scope that an approver needs. Where only the channel asks for one, the tool has no say in it."""
+    return tool.get("approver_scope", "approve") if tool.get("confirm") == "approver" else "approve"
+
+
 def definition(tool):
     """Everything of a tool but its body."""
-    return json.dumps({key: value for key, value in tool.items() if key != "body"}, sort_keys=True)
+    parts = {**tool, "approver_scope": approver_scope(tool), "body": None}
+    return json.dumps(parts, sort_keys=True)
 
 
 class Ticket:
@@ -215,7 +221,7 @@ class Ticket:
     def __init__(self, call, tool, text, by, now, ttl):
         self.owner, self.requester = identity(call["caller"]), (call["caller"].get("tenant"), principal(call["caller"]))
         self.tool, self.text, self.by = definition(tool), text, by
-        self.scope = tool.get("approver_scope", "approve") if tool.get("confirm") == "approver" else "approve"
+        self.scope = approver_scope(tool)
         self.expires, self.state = now + ttl, "pending"
 
 
