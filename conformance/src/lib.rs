@@ -3,7 +3,7 @@
 //! - [`vector`], [`world`]: the format of vectors, which are data; [`library`]: those that come with this crate.
 //! - [`event`], [`wire`]: the protocol that a subject speaks; [`process`]: a subject in a process of its own; [`serve`]: the
 //!   other end.
-//! - [`subject`], [`feature`]: what a subject under test says of itself; [`session`]: a script at a subject.
+//! - [`subject`], [`feature`]: what a subject under test says of itself; [`play`]: a script at a subject.
 //! - [`compare`], [`run`], [`baseline`], [`report`]: the verdicts.
 //! - [`model`]: the reference model, and models that are wrong on purpose.
 //! - [`subjects`]: the gates of this workspace as subjects.
@@ -27,11 +27,11 @@ pub mod event;
 pub mod feature;
 pub mod library;
 pub mod model;
+pub mod play;
 pub mod process;
 pub mod report;
 pub mod run;
 pub mod serve;
-pub mod session;
 pub mod subject;
 pub mod subjects;
 pub mod vector;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::baseline::Baseline;
 use crate::compare::{Mismatch, compare, leaks};
 use crate::feature::Feature;
-use crate::session::{CannotGoOn, Session};
+use crate::play::{CannotGoOn, Play};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::vector::{Level, Profile, RuleNumber, Vector};
 
@@ -203,10 +203,10 @@ fn follow(subject: &mut dyn Subject, of: &Declaration, vector: &Vector, seed: u6
     if let Begun::Unsupported(why) = subject.begin(&vector.world, seed)? {
         return Ok(Some(why));
     }
-    let mut session = Session::new(vector);
+    let mut play = Play::new(vector);
     let mut found = Vec::new();
     for (at, step) in vector.script.iter().enumerate() {
-        let event = match session.next(at, &step.act) {
+        let event = match play.next(at, &step.act) {
             Ok(Some(event)) => event,
             Ok(None) => continue,
             Err(stop) if stop.is_of_the_subject() => {
@@ -216,7 +216,7 @@ fn follow(subject: &mut dyn Subject, of: &Declaration, vector: &Vector, seed: u6
             Err(wrong) => return Err(Stop::Errored(wrong.to_string())),
         };
         let seen = subject.event(&event)?;
-        session.came_to(&event, seen.outcome.as_ref());
+        play.came_to(&event, seen.outcome.as_ref());
         compare(at, &step.expect, &seen, &of.compares, &mut found);
         leaks(at, vector, &seen, &mut found);
     }

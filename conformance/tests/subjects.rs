@@ -59,8 +59,8 @@ fn a_seed_repeats_a_run() {
         let vector = &library.vectors()[0];
         let mut gate = Blocking::new();
         gate.begin(&vector.world, seed).unwrap();
-        let mut session = callgate_conformance::session::Session::new(vector);
-        let Some(event) = session.next(0, &vector.script[0].act).unwrap() else {
+        let mut play = callgate_conformance::play::Play::new(vector);
+        let Some(event) = play.next(0, &vector.script[0].act).unwrap() else {
             panic!("it begins with a call");
         };
         gate.event(&event).unwrap().outcome.unwrap().data_text("confirm_token").unwrap().to_owned()

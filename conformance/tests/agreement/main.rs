@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use callgate_conformance::compare::fits;
 use callgate_conformance::event::{Outcome, Seen};
 use callgate_conformance::model::{Model, Twist};
+use callgate_conformance::play::Play;
 use callgate_conformance::process::{DEFAULT_PATIENCE, Process};
-use callgate_conformance::session::Session;
 use callgate_conformance::subject::{Begun, Subject, SubjectFault};
 use callgate_conformance::subjects::{Blocking, Steps};
 use callgate_conformance::vector::{Act, Vector};
@@ -85,7 +85,7 @@ fn compare(vector: &Vector, one: &mut dyn Subject, other: &mut dyn Subject) -> R
     };
     begin(one)?;
     begin(other)?;
-    let (mut of_one, mut of_other) = (Session::new(vector), Session::new(vector));
+    let (mut of_one, mut of_other) = (Play::new(vector), Play::new(vector));
     for (at, step) in vector.script.iter().enumerate() {
         let (first, second) = match (of_one.next(at, &step.act), of_other.next(at, &step.act)) {
             (Ok(Some(first)), Ok(Some(second))) => (first, second),
@@ -94,9 +94,9 @@ fn compare(vector: &Vector, one: &mut dyn Subject, other: &mut dyn Subject) -> R
             (Err(first), Err(second)) if first == second => continue,
             (first, second) => return Err(format!("step {at}: {first:?} and {second:?}")),
         };
-        let tell = |subject: &mut dyn Subject, session: &mut Session, event| {
+        let tell = |subject: &mut dyn Subject, play: &mut Play, event| {
             let seen = subject.event(event).map_err(|fault| format!("step {at}: {fault}"))?;
-            session.came_to(event, seen.outcome.as_ref());
+            play.came_to(event, seen.outcome.as_ref());
             Ok::<_, String>(seen)
         };
         let seen_of_one = tell(one, &mut of_one, &first)?;
@@ -191,11 +191,11 @@ fn the_scripts_lead_everywhere() {
         let vector = script().new_tree(&mut runner).unwrap().current();
         let mut model = Model::new();
         model.begin(&vector.world, 0).unwrap();
-        let mut session = Session::new(&vector);
+        let mut play = Play::new(&vector);
         for (at, step) in vector.script.iter().enumerate() {
-            let Ok(Some(event)) = session.next(at, &step.act) else { continue };
+            let Ok(Some(event)) = play.next(at, &step.act) else { continue };
             let seen = model.event(&event).unwrap();
-            session.came_to(&event, seen.outcome.as_ref());
+            play.came_to(&event, seen.outcome.as_ref());
             reached.extend(seen.marks.iter().map(|mark| mark.at.to_string()));
             if let Some(outcome) = seen.outcome {
                 reached.insert(outcome.meta_text("code").unwrap_or("success").to_owned());

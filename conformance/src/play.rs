@@ -10,7 +10,7 @@ use crate::world::Caller;
 
 /// Follows a script: which callers hold what by now, and what the calls before came to.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct Play {
     callers: BTreeMap<String, Caller>,
     calls: HashMap<String, Made>,
 }
@@ -50,7 +50,7 @@ impl CannotGoOn {
     }
 }
 
-impl Session {
+impl Play {
     /// The beginning of a script.
     #[must_use]
     pub fn new(vector: &Vector) -> Self {
