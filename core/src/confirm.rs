@@ -257,14 +257,17 @@ impl Ticket {
         match (self.state, self.by) {
             (TicketState::Claimed, _) => return Err(Refusal::Used),
             (TicketState::Cancelled, _) => return Err(Refusal::Cancelled),
-            (TicketState::Denied, _) => return Err(Refusal::Denied),
-            (TicketState::Pending | TicketState::Approved, _) => {}
+            (TicketState::Denied | TicketState::Pending | TicketState::Approved, _) => {}
         }
         if self.issued_at > now.saturating_add_millis(MAX_SKEW_MS) {
             return Err(Refusal::FromTheFuture);
         }
         if now >= self.expires_at {
             return Err(Refusal::Expired);
+        }
+        // Told while the ticket lives only: a store may forget it afterwards, and what a caller is told must not hang on that.
+        if self.state == TicketState::Denied {
+            return Err(Refusal::Denied);
         }
         if self.by == By::Approver && self.state == TicketState::Pending {
             return Err(Refusal::Undecided);

@@ -109,8 +109,9 @@ impl Number {
         match (self, other) {
             (Self::U64(a), Self::U64(b)) => a.cmp(&b),
             (Self::I64(a), Self::I64(b)) => a.cmp(&b),
-            (Self::U64(_), Self::I64(_)) => Ordering::Greater,
-            (Self::I64(_), Self::U64(_)) => Ordering::Less,
+            // By value and not by kind: a bound that somebody wrote as `I64(51)` is no reader's number, and still means 51.
+            (Self::U64(a), Self::I64(b)) => i128::from(a).cmp(&i128::from(b)),
+            (Self::I64(a), Self::U64(b)) => i128::from(a).cmp(&i128::from(b)),
             // Both are finite, so they can be compared.
             (Self::F64(a), Self::F64(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
             (Self::F64(a), Self::U64(b)) => cmp_integer(i128::from(b), a).reverse(),
@@ -214,6 +215,18 @@ mod tests {
         {
             assert_eq!(Number::F64(number).is_whole(), whole, "{number}");
         }
+    }
+
+    /// A bound is compared by what it says, also where it is of a kind that the reader would not have given it.
+    #[test]
+    fn f5_a_bound_of_an_unusual_kind_means_what_it_says() {
+        let bound = Number::I64(51);
+        for (value, order) in [(50, Ordering::Less), (51, Ordering::Equal), (52, Ordering::Greater)] {
+            assert_eq!(Number::U64(value).cmp_value(bound), order);
+            assert_eq!(bound.cmp_value(Number::U64(value)), order.reverse());
+        }
+        assert_eq!(Number::I64(-1).cmp_value(Number::U64(0)), Ordering::Less);
+        assert_eq!(Number::I64(i64::MIN).cmp_value(Number::U64(u64::MAX)), Ordering::Less);
     }
 
     fn numbers() -> impl Strategy<Value = Number> {

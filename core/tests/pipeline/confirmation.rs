@@ -1,7 +1,9 @@
 //! Asking and redeeming: what a token is good for.
 
 use callgate_core::code::Code;
-use callgate_core::confirm::{Binding, By, DecideError, Ticket, TicketState, Verdict, caller_digest, principal_digest};
+use callgate_core::confirm::{
+    Binding, By, DecideError, Refusal, Ticket, TicketState, Verdict, caller_digest, principal_digest,
+};
 use callgate_core::context::{CallContext, Mode, Scopes};
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
@@ -84,6 +86,17 @@ fn a6_refusals_look_alike() {
     for token in [used.as_str(), expired.as_str(), unknown, "", "x", "FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF"] {
         assert_eq!(text(&host, token), expected, "{token}");
     }
+}
+
+/// A6, F3: a denial is told while the ticket lives. Afterwards nothing of it is, since a store may have forgotten it by then.
+#[test]
+fn a6_what_is_told_of_a_denied_ticket_does_not_hang_on_what_a_store_still_knows() {
+    let now = Timestamp::from_unix_millis(1_000_000);
+    let digest = Digest::of_bytes(b"x");
+    let binding = Binding { tool: digest, arguments: digest, caller: digest, principal: digest };
+    let denied = Ticket { state: TicketState::Denied, ..Ticket::issue(binding, By::Approver, now, 1_000) };
+    assert_eq!(denied.usable(now.saturating_add_millis(999)), Err(Refusal::Denied));
+    assert_eq!(denied.usable(now.saturating_add_millis(1_000)), Err(Refusal::Expired));
 }
 
 /// A10: at the moment of expiry itself the token is worthless.
