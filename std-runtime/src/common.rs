@@ -8,7 +8,8 @@ use callgate_core::call::{Call, Finished, Lookup, Ran, Requested, TaskId};
 use callgate_core::confirm::DEFAULT_TTL_MS;
 use callgate_core::context::CallContext;
 use callgate_core::digest::{Digest, DigestKey};
-use callgate_core::policy::Subject;
+use callgate_core::inspect::{Inspection, Wiring};
+use callgate_core::policy::{PolicyGate, Subject};
 use callgate_core::request::{Context, DEFAULT_MAX_DEPTH};
 use callgate_core::time::{Instant, Now};
 use callgate_core::tool::ToolSpec;
@@ -198,9 +199,15 @@ impl Common {
         self.clock.now()
     }
 
+    /// Whether a call of this caller waits in line for a place. One that a tool makes does not: who holds the places could be
+    /// waiting for it.
+    pub const fn waits(caller: &CallContext<'_>) -> bool {
+        caller.depth == 0
+    }
+
     /// The slots that a call has to pass: those for nested calls never wait.
     pub fn slots_for(&self, caller: &CallContext<'_>) -> &Arc<Slots> {
-        if caller.depth == 0 { &self.slots } else { &self.nested }
+        if Self::waits(caller) { &self.slots } else { &self.nested }
     }
 
     /// How many calls and runs are in flight, those that tools made included.
@@ -218,6 +225,19 @@ impl Common {
     /// Looks the name of a call up.
     pub fn find<C: Context>(&self, call: &Call<C, (), Requested>) -> Lookup<Arc<Tool>> {
         contain(|| call.with_caller(|caller| self.tools.find(call.asked().tool, caller))).unwrap_or(Lookup::Unknown)
+    }
+
+    /// Explains the pipeline of a tool, if the caller knows it.
+    pub fn inspect<R>(
+        &self,
+        tool: &str,
+        caller: &CallContext<'_>,
+        gate: PolicyGate<'_>,
+        wiring: Wiring,
+        look: impl FnOnce(&Inspection<'_, Tool>) -> R,
+    ) -> Option<R> {
+        let Lookup::Found(tool) = contain(|| self.tools.find(tool, caller)).ok()? else { return None };
+        Some(look(&Inspection { tool: &*tool, caller: *caller, gate, wiring }))
     }
 
     /// Tells the observers that a tool is about to start.

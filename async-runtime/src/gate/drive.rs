@@ -21,6 +21,7 @@ use callgate_core::policy::Decision;
 use callgate_core::request::Request;
 use callgate_std::cache::CacheKey;
 use callgate_std::captured::CapturedContext;
+use callgate_std::common::Common;
 use callgate_std::confirmations::PendingRequest;
 use callgate_std::contain::{contain, contained};
 use callgate_std::envelope::OwnedEnvelope;
@@ -264,8 +265,7 @@ enum NotLetIn {
 /// Takes a place for a call, waiting in line if that is allowed.
 async fn take(call: &mut Parked<Received>, slots: &Arc<Slots>) -> Result<(), NotLetIn> {
     let slot = match slots.try_take() {
-        // A call that a tool makes does not wait: who holds the places could be waiting for it.
-        Err(TurnAway::Overloaded) if call.stage().caller().depth == 0 => {
+        Err(TurnAway::Overloaded) if call.stage().with_caller(Common::waits) => {
             let gate = call.passage().gate.clone();
             let limit = gate.0.runtime.sleep(gate.0.common.max_wait);
             let cancellation = call.passage().cancellation.clone();

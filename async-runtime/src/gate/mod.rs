@@ -14,7 +14,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_core::call::Lookup;
 use callgate_core::confirm::Verdict;
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
@@ -138,9 +137,7 @@ impl Gate {
         caller: &CallContext<'_>,
         look: impl FnOnce(&Inspection<'_, Tool>) -> R,
     ) -> Option<R> {
-        let Lookup::Found(tool) = contain(|| self.0.common.tools.find(tool, caller)).ok()? else { return None };
-        let gate = self.0.policy.gate()?;
-        Some(look(&Inspection { tool: &*tool, caller: *caller, gate, wiring: self.wiring() }))
+        self.0.common.inspect(tool, caller, self.0.policy.gate()?, self.wiring(), look)
     }
 
     /// Takes an approver's decision on a pending call, by the ticket that its question named as `approval_id`.

@@ -1,5 +1,5 @@
 //! Functions that can't be tools.
-#![allow(unused)]
+#![allow(unused, reason = "what does not compile is not used")]
 use callgate_macros::{tool, toolkit};
 
 /// Does something

@@ -1,5 +1,5 @@
 //! Names on the wire.
-#![allow(unused)]
+#![allow(unused, reason = "what does not compile is not used")]
 use callgate_macros::{Arguments, tool, toolkit};
 
 #[derive(Arguments)]

@@ -86,7 +86,7 @@ impl Gate {
         follower: Option<&Follower<'_>>,
     ) -> Result<Driven<'a>, Ended<'a>> {
         let common = &self.0.common;
-        let waits = call.caller().depth == 0;
+        let waits = call.with_caller(Common::waits);
         let gone = || self.is_cancelled(follower);
         if let Err(why) = places.take(common, call.with_caller(|caller| common.slots_for(caller)), waits, gone) {
             return Err(why.end(call));
@@ -299,8 +299,7 @@ enum Driven<'a> {
 pub(super) struct Places(Option<Slot>, Option<Slot>);
 
 impl Places {
-    /// Takes a place, waiting for it if the call `waits` at all. A call that a tool makes does not: who holds the places could be
-    /// waiting for it.
+    /// Takes a place, waiting for it if the call `waits` at all.
     fn take(
         &mut self,
         common: &Common,
