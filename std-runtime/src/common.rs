@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_core::call::{Call, Finished, Lookup, Ran, Requested, TaskId};
+use callgate_core::call::{Call, Closed, Finished, Lookup, Ran, Requested, StoreFault, TaskId};
 use callgate_core::confirm::DEFAULT_TTL_MS;
 use callgate_core::context::CallContext;
 use callgate_core::digest::{Digest, DigestKey};
 use callgate_core::inspect::{Inspection, Wiring};
+use callgate_core::limit::Allowance;
 use callgate_core::policy::{PolicyGate, Subject};
 use callgate_core::request::{Context, DEFAULT_MAX_DEPTH};
 use callgate_core::time::{Instant, Now};
@@ -17,9 +18,11 @@ use callgate_core::tool::ToolSpec;
 use crate::cache::{CacheKey, ResultCache};
 use crate::cancellation::Cancellation;
 use crate::clock::SharedClock;
+use crate::confirmations::ConfirmationStore;
 use crate::contain::contain;
 use crate::entropy::{EntropyError, OsEntropy, SharedEntropy};
 use crate::failure::{Failure, Stopped};
+use crate::limiter::RateLimiter;
 use crate::observer::Observers;
 use crate::output::Reply;
 use crate::policy::PolicyError;
@@ -307,6 +310,46 @@ impl fmt::Debug for Common {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Common").field("slots", &self.slots).field("settings", &self.settings).finish_non_exhaustive()
     }
+}
+
+/// Settles a call that ended, at a limiter and a store that do not wait.
+#[doc(hidden)]
+pub fn settle<C: Context>(
+    closed: &mut Closed<C, Arc<Tool>>,
+    limiter: Option<&dyn RateLimiter>,
+    confirmations: &dyn ConfirmationStore,
+) {
+    let settlement = closed.settlement();
+    if settlement.is_empty() {
+        return;
+    }
+    if let (Some(refund), Some(limiter)) = (settlement.refund, limiter)
+        && contain(|| limiter.refund(&refund)).unwrap_or(Err(StoreFault)).is_err()
+    {
+        refund_lost();
+    }
+    if let Some(ticket) = settlement.withdraw
+        && contain(|| confirmations.withdraw(ticket)).unwrap_or(Err(StoreFault)).is_err()
+    {
+        not_withdrawn();
+    }
+    let attempts = match (settlement.attempt, limiter) {
+        (Some(key), Some(limiter)) => contain(|| limiter.attempt(&key)).unwrap_or(Err(StoreFault)),
+        _ => Ok(Allowance::Unlimited),
+    };
+    closed.settle(attempts);
+}
+
+/// Warns of a refund that was lost.
+#[doc(hidden)]
+pub fn refund_lost() {
+    tracing::warn!("a refund was lost: the rate limiter did not answer");
+}
+
+/// Warns of a confirmation that is still there.
+#[doc(hidden)]
+pub fn not_withdrawn() {
+    tracing::warn!("a confirmation that was presented for another call could not be withdrawn");
 }
 
 /// The methods that the builders of all gates have, on a builder with a field `common`.

@@ -7,6 +7,7 @@ use callgate_core::audit::{AuditFault, Record};
 use callgate_core::call::StoreFault;
 use callgate_core::limit::Allowance;
 use callgate_core::time::Now;
+use callgate_std::common;
 use callgate_std::contain::contain;
 use callgate_std::tool::Tool;
 
@@ -88,29 +89,13 @@ impl Gate {
 
     /// Settles where nothing waits.
     fn settle_now(&self, closed: &mut Closed) {
-        let settlement = closed.settlement();
-        if settlement.is_empty() {
-            return;
-        }
         let limiter = match &self.0.limiter {
-            Some(Seam::Immediate(limiter)) => Some(limiter),
+            Some(Seam::Immediate(limiter)) => Some(&**limiter),
             _ => None,
         };
-        if let (Some(refund), Some(limiter)) = (settlement.refund, limiter)
-            && contain(|| limiter.refund(&refund)).unwrap_or(Err(StoreFault)).is_err()
-        {
-            warn_refund();
+        if let Seam::Immediate(store) = &self.0.confirmations {
+            common::settle(closed, limiter, &**store);
         }
-        if let (Some(ticket), Seam::Immediate(store)) = (settlement.withdraw, &self.0.confirmations)
-            && contain(|| store.withdraw(ticket)).unwrap_or(Err(StoreFault)).is_err()
-        {
-            warn_withdraw();
-        }
-        let attempts = match (settlement.attempt, limiter) {
-            (Some(key), Some(limiter)) => contain(|| limiter.attempt(&key)).unwrap_or(Err(StoreFault)),
-            _ => Ok(Allowance::Unlimited),
-        };
-        closed.settle(attempts);
     }
 }
 
@@ -141,7 +126,7 @@ impl Closing {
                 limiter.refund(&refund)
             });
             if refunded != Some(Ok(())) {
-                warn_refund();
+                common::refund_lost();
             }
         }
         if let Some(ticket) = withdraw {
@@ -149,7 +134,7 @@ impl Closing {
             let withdrawn =
                 ask!(gate, closing, store, |store, _closed| Some(ticket) => |ticket| store.withdraw(ticket));
             if withdrawn != Some(Ok(())) {
-                warn_withdraw();
+                common::not_withdrawn();
             }
         }
         let attempts = match gate.0.limiter.as_ref().filter(|_| attempt) {
@@ -215,12 +200,4 @@ impl Drop for Closing {
         self.recorded = Some(recorded);
         self.answer();
     }
-}
-
-fn warn_refund() {
-    tracing::warn!("a refund was lost: the rate limiter did not answer");
-}
-
-fn warn_withdraw() {
-    tracing::warn!("a confirmation that was presented for another call could not be withdrawn");
 }

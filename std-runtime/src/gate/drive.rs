@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callgate_core::audit::{AuditFault, Record};
 use callgate_core::call::{
-    Asking, Call, Charge, Closed, Confirm, End, Executing, Finished, IssueFault, Issued, Load, Loaded, Lookup, Permit,
+    Asking, Call, Charge, Confirm, End, Executing, Finished, IssueFault, Issued, Load, Loaded, Lookup, Permit,
     Requested, StoreFault, TurnAway,
 };
 use callgate_core::code::{Code, Effect};
@@ -19,7 +19,7 @@ use callgate_core::request::{Context, Request};
 use callgate_core::time::Now;
 
 use super::{Gate, Outcome, Parts};
-use crate::common::Common;
+use crate::common::{self, Common};
 use crate::confirmations::{Binding, PendingRequest};
 use crate::contain::contain;
 use crate::context::random_request_id;
@@ -160,7 +160,7 @@ impl Gate {
         over: Option<Now>,
     ) -> callgate_core::outcome::Outcome<C, Arc<Tool>> {
         let mut closed = ended.close(over.unwrap_or_else(|| self.0.common.now()));
-        self.settle(&mut closed);
+        common::settle(&mut closed, self.0.limiter.as_deref(), &*self.0.confirmations);
         let record = closed.record();
         let recorded = self.record(&record);
         self.0.common.observers.ended(&record);
@@ -238,28 +238,6 @@ impl Gate {
         self.0.common.stop.is_cancelled()
             || self.0.cancelled.as_ref().is_some_and(|cancelled| cancelled())
             || follower.is_some_and(Follower::is_gone)
-    }
-
-    fn settle<C: Context<Text = Arc<str>>>(&self, closed: &mut Closed<C, Arc<Tool>>) {
-        let settlement = closed.settlement();
-        if settlement.is_empty() {
-            return;
-        }
-        if let (Some(refund), Some(limiter)) = (settlement.refund, &self.0.limiter)
-            && contain(|| limiter.refund(&refund)).unwrap_or(Err(StoreFault)).is_err()
-        {
-            tracing::warn!("a refund was lost: the rate limiter did not answer");
-        }
-        if let Some(ticket) = settlement.withdraw
-            && contain(|| self.0.confirmations.withdraw(ticket)).unwrap_or(Err(StoreFault)).is_err()
-        {
-            tracing::warn!("a confirmation that was presented for another call could not be withdrawn");
-        }
-        let attempts = match (settlement.attempt, &self.0.limiter) {
-            (Some(key), Some(limiter)) => contain(|| limiter.attempt(&key)).unwrap_or(Err(StoreFault)),
-            _ => Ok(Allowance::Unlimited),
-        };
-        closed.settle(attempts);
     }
 }
 
