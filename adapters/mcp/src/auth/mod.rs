@@ -1,0 +1,1 @@
+//! Bearer tokens, and who they stand for.

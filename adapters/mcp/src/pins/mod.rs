@@ -1,0 +1,1 @@
+//! Definitions of tools as they were when they were first seen.

@@ -1,0 +1,1 @@
+//! A gate as an MCP server.
