@@ -14,7 +14,7 @@ The gate that every tool call of an AI agent passes: resolve, validate, clamp, a
 intercept, execute, contain, audit. In this order, every time, with one record for every call.
 
 It works without any configuration: the built-in tools time.now, fs.list, fs.read, fs.search and fs.write are confined to the \
-current directory, and what happens is recorded in .callgate/audit.jsonl. `callgate init` writes a callgate.toml to change that.";
+current directory, and what happens is recorded in .callgate/gate.db. `callgate init` writes a callgate.toml to change that.";
 const EXAMPLES: &str = "\
 Examples:
   # one call to every end of the gate, explained
@@ -264,6 +264,11 @@ pub(crate) enum AuditCommand {
     /// Follows the chain of hashes through the whole file and compares its end with the head that is kept beside it. Every
     /// problem is reported with its line. Exit status 0 when the record is whole, 1 when it is not.
     Verify(VerifyArgs),
+    /// Write the whole record as JSON Lines, for keeping or for another program
+    ///
+    /// The lines are those of a file's log, so `callgate audit verify FILE --head SEQ:HASH` verifies them; the head is told on
+    /// standard error.
+    Export(ExportArgs),
 }
 
 #[derive(Args, Debug)]
@@ -293,6 +298,13 @@ pub(crate) struct VerifyArgs {
     /// Print the findings as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// The log [default: that of the configuration]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

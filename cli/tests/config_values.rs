@@ -33,7 +33,7 @@ fn without_an_entry_the_defaults_hold() {
     let defaults = Config::default_for(Path::new("etc"));
     assert_eq!(Config { origin: defaults.origin.clone(), ..config }, defaults);
     assert_eq!(defaults.toolkits, [Toolkit::Time, Toolkit::Fs]);
-    assert_eq!(defaults.state_file, Path::new("etc/.callgate/state.json"));
+    assert_eq!(defaults.state_file, Path::new("etc/.callgate/gate.db"));
     assert!(parse("toolkits = []").toolkits.is_empty());
 }
 

@@ -46,3 +46,4 @@ pub use audit::SqliteAudit;
 pub use confirmations::SqliteConfirmations;
 pub use database::Database;
 pub use error::DatabaseError;
+pub use lines::Lines;

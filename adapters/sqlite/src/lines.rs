@@ -1,5 +1,6 @@
 //! The log as a text.
 
+use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use callgate_core::audit::chain::Head;
@@ -14,7 +15,7 @@ const PAGE: usize = 256 << 10;
 /// The lines of the log up to where it ended when this was made, each with its line break.
 ///
 /// Fetched page by page: whoever writes is kept waiting for a page, not for the log.
-pub(crate) struct Lines<'d> {
+pub struct Lines<'d> {
     database: &'d Database,
     head: Head,
     /// The last line of this reading, and the last one that was fetched.
@@ -25,18 +26,32 @@ pub(crate) struct Lines<'d> {
 }
 
 impl<'d> Lines<'d> {
-    pub(crate) fn all(database: &'d Database) -> io::Result<Self> {
+    /// All of them.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn all(database: &'d Database) -> io::Result<Self> {
+        Self::after(database, 0)
+    }
+
+    /// Those behind the line of this number.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn after(database: &'d Database, seq: u64) -> io::Result<Self> {
         // Whatever is there is read, whether or not it ends where it should: to find that out is what it is read for.
         let found = database.step(|link| {
             let last = link.one("SELECT ifnull(max(seq), 0) FROM audit", [], |row| row.get(0))?;
             Ok((recorded(link)?, last))
         });
         let (head, last) = found.map_err(|error| told(database, error))?;
-        Ok(Self { database, head, last, fetched: 0, page: Vec::new(), at: 0 })
+        let fetched = i64::try_from(seq).unwrap_or(i64::MAX);
+        Ok(Self { database, head, last, fetched, page: Vec::new(), at: 0 })
     }
 
     /// The end of the log as the file keeps it.
-    pub(crate) fn head(&self) -> Head {
+    #[must_use]
+    pub fn head(&self) -> Head {
         self.head
     }
 
@@ -63,6 +78,12 @@ impl<'d> Lines<'d> {
 fn told(database: &Database, error: DatabaseError) -> io::Error {
     database.report(&error);
     io::Error::other(error)
+}
+
+impl fmt::Debug for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lines").field("head", &self.head).finish_non_exhaustive()
+    }
 }
 
 impl BufRead for Lines<'_> {

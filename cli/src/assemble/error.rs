@@ -1,6 +1,7 @@
 //! Why a configuration can't be put to use.
 
 use callgate_core::code::Code;
+use callgate_sqlite::DatabaseError;
 use callgate_std::audit::JsonlError;
 use callgate_std::confirmations::ConfirmationFileError;
 use callgate_std::digest_key::DigestKeyError;
@@ -33,9 +34,15 @@ pub(crate) enum AssembleError {
     /// The log can't be written to.
     #[error("the audit log can't be used, so nothing runs: {0}")]
     Audit(#[from] JsonlError),
+    /// The log can't be written to.
+    #[error("the audit log can't be used, so nothing runs: {0}")]
+    AuditDatabase(#[source] DatabaseError),
     /// Confirmations can't be kept.
     #[error("confirmations can't be kept, so nothing runs: {0}")]
     Confirmations(#[from] ConfirmationFileError),
+    /// Confirmations can't be kept.
+    #[error("confirmations can't be kept, so nothing runs: {0}")]
+    ConfirmationDatabase(#[source] DatabaseError),
     /// Rate limits can't be kept.
     #[error("rate limits can't be kept, so nothing runs: {0}")]
     Limits(#[from] LimitFileError),
@@ -48,8 +55,10 @@ impl AssembleError {
     /// The gate's code for it, where it is the gate's own files that fail and not what somebody wrote.
     pub(crate) const fn code(&self) -> Option<Code> {
         match self {
-            Self::Audit(_) => Some(Code::AuditUnavailable),
-            Self::Confirmations(_) | Self::Limits(_) | Self::DigestKey(_) => Some(Code::StoreUnavailable),
+            Self::Audit(_) | Self::AuditDatabase(_) => Some(Code::AuditUnavailable),
+            Self::Confirmations(_) | Self::ConfirmationDatabase(_) | Self::Limits(_) | Self::DigestKey(_) => {
+                Some(Code::StoreUnavailable)
+            }
             _ => None,
         }
     }

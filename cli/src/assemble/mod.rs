@@ -5,6 +5,7 @@ mod error;
 mod exec;
 mod policy;
 mod state;
+mod stores;
 mod tools;
 
 use std::path::PathBuf;
@@ -77,7 +78,7 @@ impl<'c> Plan<'c> {
         let builder = self
             .builder()
             .limiter(stores.limiter.clone())
-            .confirmations(stores.confirmations.clone())
+            .confirmations(stores.waiting.store())
             .audit(stores.audit.clone())
             .digest_key(stores.digest_key)
             .cancelled_when(crate::interrupt::happened);
@@ -105,13 +106,17 @@ pub(crate) struct Open {
 impl Open {
     /// What the stores ran into, for people: the gate itself says only that one did not answer.
     pub(crate) fn last_errors(&self) -> Vec<String> {
-        let state::Stores { limiter, confirmations, log, .. } = &self.stores;
-        [limiter.last_error(), confirmations.last_error(), log.last_error()].into_iter().flatten().collect()
+        let state::Stores { limiter, waiting, log, .. } = &self.stores;
+        let mut errors: Vec<_> =
+            [limiter.last_error(), waiting.last_error(), log.last_error()].into_iter().flatten().collect();
+        // One database may serve both.
+        errors.dedup();
+        errors
     }
 
     /// Writes what is still to be written. A call whose record could not be written was told so already.
     pub(crate) fn close(self) -> Option<String> {
-        self.stores.log.flush().err().map(|error| error.to_string())
+        self.stores.log.flush()
     }
 }
 

@@ -4,15 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callgate_core::limit::{LimitKey, Purpose, Quota};
-use callgate_std::audit::{Fanout, JsonlAudit, SharedAudit};
-use callgate_std::clock::SystemClock;
-use callgate_std::confirmations::{Capacity, FILE_CAPACITY, FileConfirmations};
+use callgate_std::audit::{Fanout, SharedAudit};
 use callgate_std::digest_key;
 use callgate_std::entropy::OsEntropy;
 use callgate_std::limiter::FileLimiter;
 
 use super::AssembleError;
-use crate::config::{Config, Quotas};
+use super::stores::{Databases, Log, Waiting};
+use crate::config::{Config, DATABASE, Keeper, OWN_DIRECTORY, Quotas};
+
+/// What earlier versions kept in the place of the database: what waits, and the log.
+const EARLIER: [&str; 2] = ["state.json", "audit.jsonl"];
+/// What SQLite puts beside a database.
+const DATABASE_COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Where the files are.
 #[derive(Clone, Debug)]
@@ -30,13 +34,21 @@ pub(crate) struct StateFiles {
 impl StateFiles {
     /// The state file and the log are where the configuration says. What else there is stands beside the state file under its
     /// name, so that two configurations that share a directory do not share budgets.
+    ///
+    /// Versions before the database kept texts in its place. Where they are and the database is not, they are gone on with:
+    /// nothing that waits is lost, and the log stays one chain.
     pub(super) fn of(config: &Config) -> Self {
-        let beside = |extension: &str| config.state_file.with_added_extension(extension);
+        let own = config.dir.join(OWN_DIRECTORY);
+        let (database, [state, log]) = (own.join(DATABASE), EARLIER.map(|name| own.join(name)));
+        let earlier = !database.exists() && (state.exists() || log.exists());
+        let kept = |file: &PathBuf, before: PathBuf| if earlier && *file == database { before } else { file.clone() };
+        let confirmations = kept(&config.state_file, state);
+        let beside = |extension: &str| confirmations.with_added_extension(extension);
         Self {
-            confirmations: config.state_file.clone(),
             limits: beside("limits"),
             digest_key: beside("key"),
-            audit: config.audit_file.clone(),
+            audit: kept(&config.audit_file, log),
+            confirmations,
         }
     }
 
@@ -53,6 +65,9 @@ impl StateFiles {
         ] {
             files.push(file.clone());
             files.extend(companions.iter().map(|companion| file.with_added_extension(companion)));
+            if Keeper::of(file) == Keeper::Database {
+                files.extend(DATABASE_COMPANIONS.map(|ending| with_ending(file, ending)));
+            }
         }
         files
     }
@@ -61,8 +76,8 @@ impl StateFiles {
 /// The stores, opened.
 pub(crate) struct Stores {
     pub(crate) limiter: Arc<FileLimiter>,
-    pub(crate) confirmations: Arc<FileConfirmations>,
-    pub(crate) log: Arc<JsonlAudit>,
+    pub(crate) waiting: Waiting,
+    pub(crate) log: Log,
     pub(crate) audit: SharedAudit,
     pub(crate) digest_key: [u8; 32],
 }
@@ -70,20 +85,17 @@ pub(crate) struct Stores {
 /// Opens everything. The log comes first: without it nothing else matters.
 pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudit>) -> Result<Stores, AssembleError> {
     hide_from_git(config);
-    let log = Arc::new(JsonlAudit::open(&files.audit)?);
+    let mut databases = Databases::default();
+    let log = Log::open(&files.audit, &mut databases)?;
     let audit: SharedAudit = match extra {
-        Some(extra) => Arc::new(Fanout::new("file", log.clone()).and_optional("log", extra)),
-        None => log.clone(),
+        Some(extra) => Arc::new(Fanout::new("file", log.sink()).and_optional("log", extra)),
+        None => log.sink(),
     };
     let pending = usize::try_from(config.confirmation.max_pending).unwrap_or(usize::MAX);
-    let capacity = Capacity { entries: pending, per_principal: pending, ..FILE_CAPACITY };
-    let confirmations =
-        FileConfirmations::open_with(&files.confirmations, capacity, SystemClock::shared(), OsEntropy::shared())?;
-    // They answer with `callgate approvals`.
-    confirmations.attach_approvers(true);
+    let waiting = Waiting::open(&files.confirmations, pending, &mut databases)?;
     Ok(Stores {
         limiter: Arc::new(FileLimiter::open(&files.limits, quotas(&config.quotas))?),
-        confirmations: Arc::new(confirmations),
+        waiting,
         log,
         audit,
         digest_key: digest_key::load_or_make(&files.digest_key, &OsEntropy::default())?,
@@ -93,13 +105,19 @@ pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudi
 /// Keeps the command's own directory out of a repository: what is in it belongs to one machine. That it couldn't be done
 /// changes nothing.
 fn hide_from_git(config: &Config) {
-    let own = config.dir.join(crate::config::OWN_DIRECTORY);
+    let own = config.dir.join(OWN_DIRECTORY);
     if config.state_file.starts_with(&own) || config.audit_file.starts_with(&own) {
         let ignore = own.join(".gitignore");
         if !ignore.exists() && make_private(&own).is_ok() {
             drop(std::fs::write(ignore, "*\n"));
         }
     }
+}
+
+fn with_ending(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 fn make_private(directory: &Path) -> std::io::Result<()> {

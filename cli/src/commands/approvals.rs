@@ -63,7 +63,7 @@ fn answer(verdict: Verdict, args: &AnswerArgs, setting: &Setting, terminal: &mut
 }
 
 fn pending(open: &Open, context: &OwnedContext) -> Result<Vec<PendingApproval>, Trouble> {
-    let pending = open.stores.confirmations.pending(&context.borrow(), MOST);
+    let pending = open.stores.waiting.store().pending(&context.borrow(), MOST);
     pending.map_err(|_| refused(DecideFault::Store, open))
 }
 
@@ -103,7 +103,7 @@ fn refused(fault: DecideFault, open: &Open) -> Trouble {
             (Code::Forbidden, Some("somebody else has to decide: --principal NAME --scope SCOPE".to_owned()))
         }
         DecideFault::Refused(_) => (Code::Forbidden, None),
-        DecideFault::Store => (Code::StoreUnavailable, open.stores.confirmations.last_error()),
+        DecideFault::Store => (Code::StoreUnavailable, open.stores.waiting.last_error()),
     };
     let trouble = Trouble::refused(code, fault.to_string());
     match help {

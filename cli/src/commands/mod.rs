@@ -71,6 +71,7 @@ fn run(line: CommandLine, terminal: &mut Terminal) -> Result<Exit, Trouble> {
         Command::Demo => demo::run(terminal),
         Command::Audit(AuditCommand::Tail(args)) => audit::tail(&args, &setting, terminal),
         Command::Audit(AuditCommand::Verify(args)) => audit::verify(&args, &setting, terminal),
+        Command::Audit(AuditCommand::Export(args)) => audit::export(&args, &setting, terminal),
         Command::Init(args) => init::run(&args, terminal),
         Command::Config(ConfigCommand::Check(args)) => config::check(&args, &setting, terminal),
         Command::Config(ConfigCommand::Show(args)) => config::show(&args, &setting, terminal),

@@ -26,6 +26,8 @@ use super::toolkit::Toolkit;
 const VERSION: u64 = 1;
 /// The directory beside the file in which the program keeps what it writes, unless the file says otherwise.
 pub(crate) const OWN_DIRECTORY: &str = ".callgate";
+/// The file in it that keeps both, unless the file says otherwise.
+pub(crate) const DATABASE: &str = "gate.db";
 
 /// A configuration of which every entry was read and checked.
 #[derive(Clone, PartialEq, Debug)]
@@ -38,9 +40,9 @@ pub struct Config {
     pub root: PathBuf,
     /// The built-in toolkits that are on.
     pub toolkits: Vec<Toolkit>,
-    /// Where confirmations wait between two runs of the command.
+    /// Where confirmations wait between two runs of the command; see [`Keeper`](super::Keeper).
     pub state_file: PathBuf,
-    /// Where audit records go: JSON Lines with a hash chain.
+    /// Where audit records go, each holding the hash of the one before it; see [`Keeper`](super::Keeper).
     pub audit_file: PathBuf,
     /// Names of fields that are redacted beside the built-in ones.
     pub redacted_fields: Vec<String>,
@@ -92,8 +94,8 @@ pub(super) static KEYS: Keys = Keys {
         Key { name: "version", takes: "the number 1", example: "1" },
         Key { name: "root", takes: "a path in quotes", example: "\".\"" },
         Key { name: "toolkits", takes: "a list of toolkits in quotes", example: "[\"time\", \"fs\"]" },
-        Key { name: "state", takes: "a table", example: "{ file = \".callgate/state.json\" }" },
-        Key { name: "audit", takes: "a table", example: "{ file = \".callgate/audit.jsonl\" }" },
+        Key { name: "state", takes: "a table", example: "{ file = \".callgate/gate.db\" }" },
+        Key { name: "audit", takes: "a table", example: "{ file = \".callgate/gate.db\" }" },
         Key { name: "redaction", takes: "a table", example: "{ fields = [\"iban\"] }" },
         Key { name: "channels", takes: "a table of channels by name", example: "{ web = { block_mutating = true } }" },
         Key {
@@ -112,14 +114,10 @@ pub(super) static KEYS: Keys = Keys {
     ],
 };
 
-pub(super) static STATE: Keys = Keys {
-    table: "state",
-    keys: &[Key { name: "file", takes: "a path in quotes", example: "\".callgate/state.json\"" }],
-};
-pub(super) static AUDIT: Keys = Keys {
-    table: "audit",
-    keys: &[Key { name: "file", takes: "a path in quotes", example: "\".callgate/audit.jsonl\"" }],
-};
+pub(super) static STATE: Keys =
+    Keys { table: "state", keys: &[Key { name: "file", takes: "a path in quotes", example: "\".callgate/gate.db\"" }] };
+pub(super) static AUDIT: Keys =
+    Keys { table: "audit", keys: &[Key { name: "file", takes: "a path in quotes", example: "\".callgate/gate.db\"" }] };
 pub(super) static REDACTION: Keys = Keys {
     table: "redaction",
     keys: &[Key { name: "fields", takes: "a list of field names in quotes", example: "[\"iban\", \"birthday\"]" }],
@@ -134,8 +132,8 @@ impl Config {
             dir: dir.to_owned(),
             root: dir.to_owned(),
             toolkits: Toolkit::ALL.to_vec(),
-            state_file: dir.join(OWN_DIRECTORY).join("state.json"),
-            audit_file: dir.join(OWN_DIRECTORY).join("audit.jsonl"),
+            state_file: dir.join(OWN_DIRECTORY).join(DATABASE),
+            audit_file: dir.join(OWN_DIRECTORY).join(DATABASE),
             redacted_fields: Vec::new(),
             channels: BTreeMap::new(),
             rules: Vec::new(),

@@ -9,9 +9,9 @@ use crate::world::World;
 
 const LOG: &str = ".callgate/audit.jsonl";
 
-/// A log of five calls.
+/// A log of five calls, as text.
 fn logged() -> World {
-    let world = World::new();
+    let world = World::with_texts();
     for _ in 0..5 {
         world.call(&["time.now"]).ok();
     }
@@ -108,7 +108,7 @@ fn what_is_missing_is_said() {
 // J4: a call that never ended is named.
 #[test]
 fn j4_an_intent_without_an_end_is_named() {
-    let world = World::new();
+    let world = World::with_texts();
     let token = world.ask(&["fs.write", r#"{"path":"a","content":"b"}"#]);
     world.call(&["fs.write", "--confirm", &token, "--request-id", "lost-1"]).ok();
     write(&world, &lines(&world)[..2]);

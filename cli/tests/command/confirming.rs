@@ -63,7 +63,7 @@ fn the_arguments_beside_a_token_count_for_nothing() {
 // A10: nobody waits in this test; the state is made an hour older.
 #[test]
 fn a10_a_token_is_worth_nothing_after_its_time() {
-    let world = World::new();
+    let world = World::with_texts();
     let token = world.ask(&["fs.write", APPEND]);
     let text = world.text(".callgate/state.json");
     let (header, body) = text.split_once('\n').expect("two lines");
@@ -84,7 +84,7 @@ fn a10_a_token_is_worth_nothing_after_its_time() {
 // R4: a plan leaves nothing behind but its record.
 #[test]
 fn r4_a_plan_runs_nothing_asks_nothing_and_costs_nothing() {
-    let world = World::new();
+    let world = World::with_texts();
     for _ in 0..3 {
         let planned = world.call(&["fs.write", APPEND, "--plan"]).ok();
         assert!(planned.out.contains("nothing ran"), "{}", planned.out);

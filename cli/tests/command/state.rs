@@ -5,23 +5,122 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::world::World;
 
-const FILES: [&str; 5] = ["audit.jsonl", "audit.jsonl.head", "state.json", "state.json.limits", "state.json.key"];
+const DATABASE: [&str; 3] = ["gate.db", "gate.db.limits", "gate.db.key"];
+const TEXTS: [&str; 5] = ["audit.jsonl", "audit.jsonl.head", "state.json", "state.json.limits", "state.json.key"];
+const WRITE: &str = r#"{"path":"a","content":"b"}"#;
 
+/// A directory where something was asked, with a database.
 fn used() -> World {
     let world = World::new();
-    world.ask(&["fs.write", r#"{"path":"a","content":"b"}"#]);
+    world.ask(&["fs.write", WRITE]);
+    world
+}
+
+/// The same with files of text.
+fn used_texts() -> World {
+    let world = World::with_texts();
+    world.ask(&["fs.write", WRITE]);
     world
 }
 
 #[test]
 fn the_files_belong_to_their_user_alone() {
-    let world = used();
-    let mode = |name: &str| fs::metadata(world.path(name)).expect("it is there").permissions().mode() & 0o777;
-    assert_eq!(mode(".callgate"), 0o700);
-    for file in FILES {
-        assert_eq!(mode(&format!(".callgate/{file}")), 0o600, "{file}");
+    for (world, files) in [(used(), &DATABASE[..]), (used_texts(), &TEXTS)] {
+        let mode = |name: &str| fs::metadata(world.path(name)).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!(mode(".callgate"), 0o700);
+        for file in files {
+            assert_eq!(mode(&format!(".callgate/{file}")), 0o600, "{file}");
+        }
+        assert_eq!(world.text(".callgate/.gitignore"), "*\n");
     }
-    assert_eq!(world.text(".callgate/.gitignore"), "*\n");
+}
+
+// What an earlier version left is gone on with: nothing that waits is lost, and the log is one chain. Put aside, it stays
+// readable.
+#[test]
+fn what_an_earlier_version_left_is_gone_on_with() {
+    let world = World::with_texts();
+    let token = world.ask(&["fs.write", WRITE]);
+    fs::remove_file(world.path("callgate.toml")).expect("it is there");
+    world.call(&["fs.write", "--confirm", &token]).ok();
+    assert_eq!(world.ends(), ["asked", "intent", "done"]);
+    assert!(!world.path(".callgate/gate.db").exists());
+    assert!(world.run(&["audit", "verify"]).ok().out.starts_with(".callgate/audit.jsonl: intact"));
+    let shown = world.run(&["config", "show"]).ok().out;
+    assert!(shown.contains(".callgate/state.json") && !shown.contains("gate.db"), "{shown}");
+    for file in TEXTS {
+        fs::rename(world.path(&format!(".callgate/{file}")), world.path(&format!("old-{file}"))).expect("it is there");
+    }
+    world.call(&["time.now"]).ok();
+    assert_eq!(world.ends(), ["done"]);
+    assert!(world.path(".callgate/gate.db").exists());
+    world.run(&["audit", "verify", "old-audit.jsonl"]).ok();
+    assert_eq!(world.run(&["audit", "export", "old-audit.jsonl"]).ok().out, world.text("old-audit.jsonl"));
+    // From now on the database counts, whatever lies beside it.
+    fs::rename(world.path("old-audit.jsonl"), world.path(".callgate/audit.jsonl")).expect("it is there");
+    world.call(&["time.now"]).ok();
+    assert_eq!(world.ends(), ["done", "done"]);
+}
+
+// N2: processes share the database.
+#[test]
+fn processes_share_the_database() {
+    let world = World::new();
+    let calls: Vec<_> = (0..8).map(|_| world.start(&["call", "time.now", "-q"])).collect();
+    for call in calls {
+        let output = call.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(world.ends(), ["done"; 8]);
+    let verified = world.run(&["audit", "verify"]).ok().out;
+    assert!(verified.starts_with(".callgate/gate.db: intact"), "{verified}");
+    // What is exported is the log of a file, and its head vouches for it.
+    let exported = world.run(&["audit", "export"]).ok();
+    let head = exported.err.trim().strip_prefix("head ").expect("a head").to_owned();
+    world.put("copy.jsonl", &exported.out);
+    world.run(&["audit", "verify", "copy.jsonl", "--head", &head]).ok();
+    let all = world.run(&["audit", "tail", "-n", "100", "--json"]).ok().out;
+    assert_eq!(all, exported.out);
+    assert_eq!(world.run(&["audit", "tail", "-n", "3", "--json"]).ok().out.lines().count(), 3);
+}
+
+// F1, N6: a database that is damaged, newer, somebody else's, or held by another process stops every call with a reason,
+// and stays as it is.
+#[test]
+fn f1_a_database_that_cannot_be_used_stops_every_call() {
+    let world = used();
+    let (path, name) = (world.path(".callgate/gate.db"), "gate.db");
+    let whole = fs::read(&path).expect("it is there");
+    let patched = |at: usize, bytes: &[u8]| {
+        let mut content = whole.clone();
+        content[at..at + bytes.len()].copy_from_slice(bytes);
+        content
+    };
+    // The header of SQLite's format: the version at 60, whose file it is at 68; the first page holds the table of tables.
+    let cases = [
+        (patched(60, &99_u32.to_be_bytes()), "version 99"),
+        (patched(68, &7_u32.to_be_bytes()), "not a file of the gate"),
+        (patched(0, b"no such format...").clone(), "not a file of the gate"),
+        (patched(100, &[0xff; 64]), "damaged"),
+    ];
+    for (content, reason) in cases {
+        fs::write(&path, &content).expect("it is ours");
+        let ran = world.call(&["time.now"]);
+        ran.refused("AUDIT_UNAVAILABLE");
+        assert!(ran.err.contains(reason) && ran.err.contains(name) && ran.out.is_empty(), "{reason}: {}", ran.err);
+        assert_eq!(fs::read(&path).expect("it is there"), content, "{reason}");
+        let verified = world.run(&["audit", "verify"]);
+        assert_eq!(verified.status, 1, "{reason}: {}{}", verified.out, verified.err);
+        assert!(verified.err.contains(reason), "{}", verified.err);
+    }
+    fs::write(&path, &whole).expect("it is ours");
+    let held = rusqlite::Connection::open(&path).expect("it is a database");
+    held.execute_batch("BEGIN IMMEDIATE").expect("nobody else holds it");
+    let ran = world.call(&["time.now"]);
+    ran.refused("AUDIT_UNAVAILABLE");
+    assert!(ran.err.contains("another process has held"), "{}", ran.err);
+    held.execute_batch("ROLLBACK").expect("it was begun");
+    world.call(&["time.now"]).ok();
 }
 
 // F1, J8: without the log nothing runs.
@@ -57,7 +156,7 @@ fn f1_damaged_files_are_refused_and_kept() {
         ("state.json.key", "STORE_UNAVAILABLE"),
         ("audit.jsonl.head", "AUDIT_UNAVAILABLE"),
     ] {
-        let world = used();
+        let world = used_texts();
         let path = format!(".callgate/{file}");
         let whole = world.text(&path);
         world.put(&path, "{}");
@@ -78,19 +177,19 @@ fn p6_tools_cannot_write_the_gates_own_files() {
     let world = used();
     world.put("sub/x", "");
     std::os::unix::fs::symlink(world.path(".callgate"), world.path("link")).expect("a link");
-    fs::hard_link(world.path(".callgate/audit.jsonl"), world.path("hard")).expect("a link");
-    let before = world.text(".callgate/state.json.key");
+    fs::hard_link(world.path(".callgate/gate.db"), world.path("hard")).expect("a link");
+    let before = world.text(".callgate/gate.db.key");
     let paths = [
-        ".callgate/state.json",
-        ".callgate/state.json.key",
-        ".callgate/state.json.limits",
+        ".callgate/gate.db",
+        ".callgate/gate.db-wal",
+        ".callgate/gate.db.key",
+        ".callgate/gate.db.limits",
         ".callgate/audit.jsonl",
-        ".callgate/audit.jsonl.head",
         ".callgate/new",
         "callgate.toml",
         "sub/callgate.toml",
         "sub/CallGate.TOML",
-        "link/state.json.key",
+        "link/gate.db.key",
         "hard",
     ];
     // As many as a budget has room for.
@@ -100,7 +199,7 @@ fn p6_tools_cannot_write_the_gates_own_files() {
         let ran = world.call(&["fs.write", "--confirm", &token]);
         assert_eq!(ran.status, 1, "{path} {mode} {}", ran.out);
     }
-    assert_eq!(world.text(".callgate/state.json.key"), before);
+    assert_eq!(world.text(".callgate/gate.db.key"), before);
     assert!(!world.path("sub/callgate.toml").exists() && !world.path("callgate.toml").exists());
     world.run(&["audit", "verify"]).ok();
 }
@@ -129,7 +228,7 @@ fn l2_tools_cannot_read_the_gates_own_files() {
     std::os::unix::fs::symlink("data/pending", world.path("soft")).expect("a link");
     std::os::unix::fs::symlink(".callgate", world.path("dir")).expect("a link");
     fs::hard_link(world.path("data/pending.key"), world.path("hard")).expect("a link");
-    let paths = ["data/pending", "data/pending.key", ".callgate/audit.jsonl", "dir/audit.jsonl", "soft", "hard"];
+    let paths = ["data/pending", "data/pending.key", ".callgate/gate.db", "dir/gate.db", "soft", "hard"];
     for path in paths {
         let ran = world.call(&["fs.read", &format!(r#"{{"path":"{path}"}}"#)]);
         assert_eq!(ran.status, 1, "{path} {}", ran.out);

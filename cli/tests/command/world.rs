@@ -8,6 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
+/// What keeps state and log in files of text.
+const TEXTS: &str = "[state]\nfile = \".callgate/state.json\"\n[audit]\nfile = \".callgate/audit.jsonl\"\n";
+
 /// A directory of its own.
 pub(crate) struct World {
     dir: tempfile::TempDir,
@@ -38,6 +41,11 @@ impl World {
         let world = Self::new();
         world.put("callgate.toml", &format!("version = 1\n{config}"));
         world
+    }
+
+    /// The same with the state and the log in files of text.
+    pub(crate) fn with_texts() -> Self {
+        Self::with_config(TEXTS)
     }
 
     /// Where something in it is.
@@ -103,7 +111,8 @@ impl World {
 
     /// The records of the log.
     pub(crate) fn records(&self) -> Vec<Value> {
-        self.text(".callgate/audit.jsonl").lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
+        let log = self.run(&["audit", "export"]).ok().out;
+        log.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
     }
 
     /// How the calls ended, by their records, intents included.

@@ -5,14 +5,15 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
+use callgate_sqlite::{Database, Lines};
 use serde_json::Value;
 
 use super::super::Setting;
-use super::log_file;
+use super::source::{Source, log_file, missing, unreadable};
 use crate::command_line::TailArgs;
 use crate::exit::Exit;
 use crate::table::{Cell, Table};
-use crate::terminal::{BAD, DIM, GOOD, NAME, Terminal, WARN, shown_path, visible};
+use crate::terminal::{BAD, DIM, GOOD, NAME, Terminal, WARN, visible};
 use crate::trouble::Trouble;
 
 /// How often a followed log is looked at.
@@ -24,22 +25,23 @@ const LONGEST: u64 = 4 << 20;
 
 pub(in crate::commands) fn tail(args: &TailArgs, setting: &Setting, terminal: &mut Terminal) -> Result<Exit, Trouble> {
     let file = log_file(args.file.as_deref(), setting)?;
-    let unreadable = |error: io::Error| Trouble::failed(format!("{} can't be read: {error}", shown_path(&file)));
-    let mut follower = match File::open(&file) {
-        Ok(handle) => Follower::new(handle),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && args.file.is_none() && !args.follow => {
+    let unreadable = |error: io::Error| unreadable(&file, &error);
+    let mut reader = match Source::of(&file)? {
+        Source::Nothing if args.file.is_none() && !args.follow => {
             terminal.err.line("nothing was recorded here yet");
             return Ok(Exit::Success);
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound && args.follow => Follower::waiting(),
-        Err(error) => return Err(unreadable(error)),
+        Source::Nothing if args.follow => Reader::Nothing,
+        Source::Nothing => return Err(missing(&file)),
+        Source::Text => Reader::Text(Follower::new(File::open(&file).map_err(unreadable)?)),
+        Source::Database(database) => Reader::Database { database, read: 0 },
     };
-    let lines = follower.last(args.lines).map_err(unreadable)?;
+    let lines = reader.last(args.lines).map_err(unreadable)?;
     let mut printer = Printer { json: args.json, widths: Vec::new() };
     printer.print(&lines, terminal);
     // Ctrl-C ends it, as it ends every program that says nothing about it.
     while args.follow && !terminal.out.is_broken() {
-        let lines = follower.next(&file).map_err(unreadable)?;
+        let lines = reader.next(&file)?;
         if lines.is_empty() {
             std::thread::sleep(PAUSE);
         }
@@ -48,7 +50,57 @@ pub(in crate::commands) fn tail(args: &TailArgs, setting: &Setting, terminal: &m
     Ok(Exit::Success)
 }
 
-/// A log that grows.
+/// A log that grows, whatever it is kept as.
+enum Reader {
+    Nothing,
+    Text(Follower),
+    Database {
+        database: Database,
+        /// The number of the last line that was read.
+        read: u64,
+    },
+}
+
+impl Reader {
+    /// The last lines, as many as that.
+    fn last(&mut self, count: usize) -> io::Result<Vec<String>> {
+        match self {
+            Self::Nothing => Ok(Vec::new()),
+            Self::Text(follower) => follower.last(count),
+            Self::Database { database, read } => {
+                let head = Lines::after(database, u64::MAX)?.head();
+                *read = head.seq.saturating_sub(count as u64);
+                rows(database, read)
+            }
+        }
+    }
+
+    /// The whole lines that came since.
+    fn next(&mut self, file: &Path) -> Result<Vec<String>, Trouble> {
+        let lines = match self {
+            Self::Nothing => {
+                *self = match Source::of(file)? {
+                    Source::Nothing => Self::Nothing,
+                    Source::Text => Self::Text(Follower::waiting()),
+                    Source::Database(database) => Self::Database { database, read: 0 },
+                };
+                return Ok(Vec::new());
+            }
+            Self::Text(follower) => follower.next(file),
+            Self::Database { database, read } => rows(database, read),
+        };
+        lines.map_err(|error| unreadable(file, &error))
+    }
+}
+
+/// The lines behind the one of this number, which moves on.
+fn rows(database: &Database, read: &mut u64) -> io::Result<Vec<String>> {
+    let lines: Vec<String> = Lines::after(database, *read)?.lines().collect::<io::Result<_>>()?;
+    *read = read.saturating_add(lines.len() as u64);
+    Ok(lines)
+}
+
+/// A log of text that grows.
 struct Follower {
     handle: Option<File>,
     /// How far it was read.

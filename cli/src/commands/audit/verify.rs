@@ -1,16 +1,15 @@
 //! `callgate audit verify`: whether the record is whole.
 
 use std::fmt::Write;
-use std::io;
 use std::path::Path;
 
 use callgate_core::audit::chain::Head;
+use callgate_sqlite::SqliteAudit;
 use callgate_std::audit::{Report, verify_file};
-use callgate_std::confirmations::FileError;
 use serde_json::{Value, json};
 
 use super::super::Setting;
-use super::log_file;
+use super::source::{Source, log_file, missing, unreadable};
 use crate::command_line::VerifyArgs;
 use crate::exit::Exit;
 use crate::terminal::{BAD, BOLD, Brush, GOOD, Terminal, WARN, shown_path, visible};
@@ -22,13 +21,13 @@ pub(in crate::commands) fn verify(
     terminal: &mut Terminal,
 ) -> Result<Exit, Trouble> {
     let file = log_file(args.file.as_deref(), setting)?;
-    let report = verify_file(&file, args.head).map_err(|error| match error {
-        FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound && !file.exists() => {
-            Trouble::failed(format!("there is no log at {}", shown_path(&file)))
-                .with_help("a log is made by the first call; if there were calls, somebody took it away")
+    let report = match Source::of(&file)? {
+        Source::Nothing => return Err(missing(&file)),
+        Source::Text => verify_file(&file, args.head).map_err(|error| unreadable(&file, &error))?,
+        Source::Database(database) => {
+            SqliteAudit::verify_in(&database, args.head).map_err(|error| unreadable(&file, &error))?
         }
-        error => Trouble::failed(format!("the log can't be verified: {error}")),
-    })?;
+    };
     if args.json {
         terminal.out.line(json_of(&file, &report));
     } else {

@@ -1,0 +1,119 @@
+//! What waits and what was recorded, in a database or in files of text.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use callgate_sqlite::{Database, SqliteAudit, SqliteConfirmations};
+use callgate_std::audit::{JsonlAudit, SharedAudit};
+use callgate_std::clock::SystemClock;
+use callgate_std::confirmations::{Capacity, ConfirmationStore, FILE_CAPACITY, FileConfirmations};
+use callgate_std::entropy::OsEntropy;
+
+use super::AssembleError;
+use crate::config::Keeper;
+
+/// The database that was opened last: where both stores are in one file, they share one connection to it.
+#[derive(Default)]
+pub(super) struct Databases(Option<Arc<Database>>);
+
+impl Databases {
+    fn open(&mut self, file: &Path) -> Result<Arc<Database>, callgate_sqlite::DatabaseError> {
+        if let Some(database) = self.0.as_ref().filter(|database| same(database.path(), file)) {
+            return Ok(Arc::clone(database));
+        }
+        let database = Arc::new(Database::open(file)?);
+        self.0 = Some(Arc::clone(&database));
+        Ok(database)
+    }
+}
+
+/// Whether two paths lead to one file. A path that leads nowhere yet leads to no file that is open.
+fn same(open: &Path, file: &Path) -> bool {
+    open == file || std::fs::canonicalize(file).is_ok_and(|file| file == open)
+}
+
+/// The audit log.
+pub(crate) enum Log {
+    Database(Arc<SqliteAudit>),
+    Text(Arc<JsonlAudit>),
+}
+
+impl Log {
+    pub(super) fn open(file: &Path, databases: &mut Databases) -> Result<Self, AssembleError> {
+        Ok(match Keeper::of(file) {
+            Keeper::Text => Self::Text(Arc::new(JsonlAudit::open(file)?)),
+            Keeper::Database => {
+                let database = databases.open(file).map_err(AssembleError::AuditDatabase)?;
+                Self::Database(Arc::new(SqliteAudit::on(database).map_err(AssembleError::AuditDatabase)?))
+            }
+        })
+    }
+
+    /// The log as a sink.
+    pub(super) fn sink(&self) -> SharedAudit {
+        match self {
+            Self::Database(log) => log.clone(),
+            Self::Text(log) => log.clone(),
+        }
+    }
+
+    /// What it ran into last.
+    pub(super) fn last_error(&self) -> Option<String> {
+        match self {
+            Self::Database(log) => log.database().last_error(),
+            Self::Text(log) => log.last_error(),
+        }
+    }
+
+    /// Writes what waits to be written; says why it can't.
+    pub(super) fn flush(&self) -> Option<String> {
+        match self {
+            Self::Database(log) => log.flush().err().map(|error| error.to_string()),
+            Self::Text(log) => log.flush().err().map(|error| error.to_string()),
+        }
+    }
+}
+
+/// The calls that wait for a yes.
+pub(crate) enum Waiting {
+    Database(Arc<SqliteConfirmations>),
+    Text(Arc<FileConfirmations>),
+}
+
+impl Waiting {
+    /// Opens them. `callgate approvals` answers, so approvers can be reached.
+    pub(super) fn open(file: &Path, pending: usize, databases: &mut Databases) -> Result<Self, AssembleError> {
+        let (clock, entropy) = (SystemClock::shared(), OsEntropy::shared());
+        Ok(match Keeper::of(file) {
+            Keeper::Text => {
+                let capacity = Capacity { entries: pending, per_principal: pending, ..FILE_CAPACITY };
+                let store = FileConfirmations::open_with(file, capacity, clock, entropy)?;
+                store.attach_approvers(true);
+                Self::Text(Arc::new(store))
+            }
+            Keeper::Database => {
+                let capacity = Capacity { entries: pending, per_principal: pending, ..Capacity::DEFAULT };
+                let database = databases.open(file).map_err(AssembleError::ConfirmationDatabase)?;
+                let store = SqliteConfirmations::with(database, capacity, clock, entropy);
+                store.attach_approvers(true);
+                Self::Database(Arc::new(store))
+            }
+        })
+    }
+
+    /// As the gate takes them.
+    pub(crate) fn store(&self) -> Arc<dyn ConfirmationStore> {
+        match self {
+            Self::Database(store) => store.clone(),
+            Self::Text(store) => store.clone(),
+        }
+    }
+
+    /// What they ran into last.
+    pub(crate) fn last_error(&self) -> Option<String> {
+        match self {
+            Self::Database(store) => store.database().last_error(),
+            Self::Text(store) => store.last_error(),
+        }
+    }
+}
