@@ -307,14 +307,62 @@ pub(crate) struct ExportArgs {
     pub(crate) file: Option<PathBuf>,
 }
 
+const INIT_EXAMPLES: &str = "\
+Examples:
+  callgate init
+  # what would change, so that the servers of a client pass the gate
+  callgate init --from vscode .vscode/mcp.json
+  callgate init --from claude ~/.config/Claude/claude_desktop_config.json ~/.config/callgate --write
+
+Values of environment variables and headers stay in the client's file, and
+are never shown.";
+
 #[derive(Args, Debug)]
+#[command(
+    after_help = INIT_EXAMPLES,
+    override_usage = "callgate init [OPTIONS] [DIR]\n       callgate init --from <CLIENT> [--write] <FILE> [DIR]"
+)]
 pub(crate) struct InitArgs {
-    /// Where to write callgate.toml
-    #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
-    pub(crate) dir: PathBuf,
+    /// Where to write callgate.toml [default: .]; with --from the client's file, and then that directory
+    #[arg(value_name = "DIR", num_args = 0..=2, value_hint = ValueHint::AnyPath)]
+    places: Vec<PathBuf>,
     /// Replace a callgate.toml that is there
-    #[arg(long)]
+    #[arg(long, conflicts_with = "from")]
     pub(crate) force: bool,
+    /// Put the gate in front of the MCP servers that a client's configuration names; prints the change
+    #[arg(long, value_name = "CLIENT", requires = "places")]
+    pub(crate) from: Option<ClientName>,
+    /// Make the change; the client's file as it was is kept beside it
+    #[arg(long, requires = "from")]
+    pub(crate) write: bool,
+}
+
+impl InitArgs {
+    /// The first place on the command line.
+    pub(crate) fn place(&self) -> &std::path::Path {
+        self.places.first().map_or(std::path::Path::new("."), PathBuf::as_path)
+    }
+
+    /// The second.
+    pub(crate) fn second(&self) -> &std::path::Path {
+        self.places.get(1).map_or(std::path::Path::new("."), PathBuf::as_path)
+    }
+
+    /// Whether there is one place too many.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.from.is_none() && self.places.len() > 1
+    }
+}
+
+/// A client whose configuration can be read.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ClientName {
+    /// Claude Desktop and Claude Code: `mcpServers` in JSON
+    Claude,
+    /// Cursor: `mcpServers`, comments allowed
+    Cursor,
+    /// VS Code: `servers` in mcp.json, comments allowed
+    Vscode,
 }
 
 #[derive(Subcommand, Debug)]

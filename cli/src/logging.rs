@@ -7,6 +7,10 @@ use tracing_subscriber::EnvFilter;
 
 use crate::trouble::Trouble;
 
+/// The library of the protocol logs messages as they are, secrets included (invariant L2). Whoever wants that asks for it by
+/// `RUST_LOG`.
+const QUIET: &str = "rmcp=off";
+
 /// Starts to log to standard error, if somebody asked for it; then also with a sink that shows each record there.
 ///
 /// # Errors
@@ -15,8 +19,8 @@ pub(crate) fn start(verbose: u8) -> Result<Option<SharedAudit>, Trouble> {
     let filter = match (std::env::var("RUST_LOG").ok().filter(|filter| !filter.is_empty()), verbose) {
         (Some(filter), _) => filter,
         (None, 0) => return Ok(None),
-        (None, 1) => "info".to_owned(),
-        (None, _) => "debug".to_owned(),
+        (None, 1) => format!("info,{QUIET}"),
+        (None, _) => format!("debug,{QUIET}"),
     };
     let filter = EnvFilter::try_new(&filter).map_err(|error| {
         Trouble::usage(format!("RUST_LOG is not a filter: {error}"))

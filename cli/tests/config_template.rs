@@ -53,7 +53,8 @@ fn each_example_of_the_template_can_be_put_to_use() {
 #[test]
 fn the_template_shows_every_key() {
     let text = uncommented();
-    let tables = ["state", "audit", "redaction", "channels", "rules", "quotas", "confirmation", "tools", "exec"];
+    let tables =
+        ["state", "audit", "redaction", "channels", "rules", "quotas", "confirmation", "tools", "exec", "upstream"];
     for keys in known_keys() {
         for key in keys.keys {
             // Only whether the word is there as a key; that it is in its place is shown by parsing.
@@ -171,6 +172,7 @@ fn each_example_of_a_message_is_accepted() {
             "exec.parameters.NAME",
             ("[[exec]]\nname = \"x.y\"\ndescription = \"d\"\nprogram = \"p\"\n[exec.parameters.n]", &[]),
         ),
+        ("upstream", ("[[upstream]]", &["name = \"u\""])),
     ]
     .into();
     for keys in known_keys() {
@@ -186,6 +188,7 @@ fn each_example_of_a_message_is_accepted() {
             // What the key can't be without.
             text.push_str(match (keys.table, key.name) {
                 (_, "approver_scope") => "\nconfirm = \"approver\"",
+                ("upstream", "cwd") => "\ncommand = [\"p\"]",
                 ("exec", "stdin") => "\nparameters = { text = { type = \"string\" } }",
                 ("exec.parameters.NAME", "type") => "",
                 ("exec.parameters.NAME", "min" | "max") => "\ntype = \"integer\"",

@@ -23,6 +23,7 @@ pub fn check(config: &Config) -> String {
     line("channels", &config.channels.len());
     line("rules", &config.rules.len());
     line("exec", &config.exec.len());
+    line("upstreams", &config.upstreams.len());
     line("audit", &shown_path(&config.audit_file));
     for note in &config.notes {
         line("note", note);

@@ -14,6 +14,7 @@ use super::field::{self, CLAMPS_KEY, FieldRules, SECRETS_KEY};
 use super::source::Location;
 use super::tool::{COST_KEY, SCOPES_KEY, TIMEOUT, TIMEOUT_KEY, cost, scopes};
 use super::toolkit::Toolkit;
+use super::upstream::is_variable;
 use super::{parameter, problem::quoted, schema};
 
 /// A tool that the file declares.
@@ -242,15 +243,14 @@ fn check_shell(tool: &ExecTool, table: &Table<'_>) {
     }
 }
 
-fn env(table: &Table<'_>) -> Vec<String> {
+/// Reads `env` of a program.
+pub(super) fn env(table: &Table<'_>) -> Vec<String> {
     let Some(env) = table.get("env") else {
         return Vec::new();
     };
     env.set(&env.list(), |item| {
         let name = item.text()?;
-        let shaped = !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let shaped = is_variable(name);
         if !shaped {
             let message = format!("{} is no name of an environment variable", quoted(name));
             item.report_with(message, Some("list names only; the values come from the environment of callgate".into()));

@@ -46,6 +46,7 @@ mod size;
 mod source;
 mod tool;
 mod toolkit;
+mod upstream;
 
 pub use channel::Channel;
 pub use check::check;
@@ -65,13 +66,15 @@ pub(crate) use settings::{DATABASE, OWN_DIRECTORY};
 pub use source::{Location, Source};
 pub use tool::{Adjusted, ToolAdjustment};
 pub use toolkit::Toolkit;
+pub use upstream::{Reach, Upstream};
+pub(crate) use upstream::{check_header, check_url, is_variable};
 
 /// A file to start from: every option with its default, and commented examples. Read as it is, it gives the defaults.
 pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// Every kind of table that a file may have, with its keys.
 #[must_use]
-pub fn known_keys() -> [&'static Keys; 18] {
+pub fn known_keys() -> [&'static Keys; 19] {
     [
         &settings::KEYS,
         &settings::STATE,
@@ -91,5 +94,6 @@ pub fn known_keys() -> [&'static Keys; 18] {
         &exec::KEYS,
         &exec::CLAMPS,
         &parameter::KEYS,
+        &upstream::KEYS,
     ]
 }

@@ -12,22 +12,26 @@ use super::decode::Entry;
 use super::exec::ExecTool;
 use super::problem::quoted;
 use super::toolkit::Toolkit;
+use super::upstream::Upstream;
 
 /// The channels and tools that one configuration knows.
 #[derive(Debug)]
 pub(super) struct Names {
     channels: BTreeSet<String>,
     tools: BTreeSet<String>,
+    /// How the names of tools start that only their servers know. Whether such a tool exists shows when its server is asked.
+    upstreams: Vec<String>,
 }
 
 impl Names {
-    pub(super) fn new(channels: &BTreeMap<String, Channel>, exec: &[ExecTool]) -> Self {
+    pub(super) fn new(channels: &BTreeMap<String, Channel>, exec: &[ExecTool], upstreams: &[Upstream]) -> Self {
         let builtin_channels = ChannelTable::DEFAULTS.iter().map(|channel| channel.name.to_owned());
         // Tools of a toolkit that is left out count as known: leaving it out should not break the rules about it.
         let builtin_tools = Toolkit::ALL.into_iter().flat_map(|kit| kit.tools().iter().map(|name| (*name).to_owned()));
         Self {
             channels: channels.keys().cloned().chain(builtin_channels).collect(),
             tools: exec.iter().map(|tool| tool.name.clone()).chain(builtin_tools).collect(),
+            upstreams: upstreams.iter().filter(|upstream| !upstream.name.is_empty()).map(Upstream::prefix).collect(),
         }
     }
 
@@ -69,7 +73,7 @@ impl Names {
             entry.report_with(message, Some("for example \"fs.*\"; for every tool leave the key out".into()));
             return None;
         }
-        if !self.tools.iter().any(|tool| tool.starts_with(prefix)) {
+        if !self.tools.iter().any(|tool| tool.starts_with(prefix)) && !self.of_upstream(prefix) {
             let near = self.suggest_tool(prefix);
             entry.report_with(format!("no tool here has a name that starts with {}", quoted(prefix)), near);
             return None;
@@ -78,11 +82,16 @@ impl Names {
     }
 
     pub(super) fn known_tool(&self, name: &str, report: impl FnOnce(String, Option<String>)) -> bool {
-        let known = self.tools.contains(name);
+        let known = self.tools.contains(name) || (self.of_upstream(name) && !name.ends_with('.'));
         if !known {
             report(format!("there is no tool {}", quoted(name)), self.suggest_tool(name));
         }
         known
+    }
+
+    /// Whether the name starts as those of an upstream's tools.
+    fn of_upstream(&self, name: &str) -> bool {
+        self.upstreams.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
     fn suggest_tool(&self, name: &str) -> Option<String> {

@@ -21,6 +21,7 @@ use super::rule::{self, Rule};
 use super::source::{Location, Source};
 use super::tool::{self, ToolAdjustment};
 use super::toolkit::Toolkit;
+use super::upstream::{self, Upstream};
 
 /// The version of the file's format that this program reads. Another is refused, never guessed at (invariant N6).
 const VERSION: u64 = 1;
@@ -54,10 +55,12 @@ pub struct Config {
     pub quotas: Quotas,
     /// How confirmations are kept.
     pub confirmation: Confirmation,
-    /// Adjustments of built-in tools, by name.
+    /// Adjustments of built-in tools and of those of upstreams, by name.
     pub tools: BTreeMap<String, ToolAdjustment>,
     /// Declared tools, in the order of the file.
     pub exec: Vec<ExecTool>,
+    /// MCP servers whose tools pass the gate, in the order of the file.
+    pub upstreams: Vec<Upstream>,
     /// What is right but worth knowing, such as a built-in channel that is replaced.
     pub notes: Vec<Note>,
 }
@@ -111,6 +114,11 @@ pub(super) static KEYS: Keys = Keys {
             takes: "a list of tables",
             example: "[{ name = \"git.status\", description = \"Shows what changed.\", program = \"git\", args = [\"status\"] }]",
         },
+        Key {
+            name: "upstream",
+            takes: "a list of tables",
+            example: "[{ name = \"files\", command = [\"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \"/srv/files\"] }]",
+        },
     ],
 };
 
@@ -141,6 +149,7 @@ impl Config {
             confirmation: Confirmation::default(),
             tools: BTreeMap::new(),
             exec: Vec::new(),
+            upstreams: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -254,7 +263,8 @@ fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Con
     let default = Config::default_for(dir);
     let channels = table.get("channels").map_or(default.channels, |entry| channel::read(&entry));
     let exec = table.get("exec").map_or(default.exec, |entry| exec::read(&entry));
-    let names = Names::new(&channels, &exec);
+    let upstreams = table.get("upstream").map_or(default.upstreams, |entry| upstream::read(&entry, dir, &exec));
+    let names = Names::new(&channels, &exec, &upstreams);
     Some(Config {
         origin: Origin::Defaults,
         dir: default.dir,
@@ -269,6 +279,7 @@ fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Con
         tools: table.get("tools").map_or(default.tools, |entry| tool::read(&entry, &names, &exec)),
         channels,
         exec,
+        upstreams,
         notes: default.notes,
     })
 }

@@ -16,6 +16,7 @@ mod confirming;
 mod conformance;
 mod demo;
 mod exits;
+mod init_from;
 mod interrupted;
 mod main_job;
 mod output;

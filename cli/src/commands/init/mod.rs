@@ -1,5 +1,8 @@
 //! `callgate init`.
 
+mod client;
+mod from;
+
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,9 +18,15 @@ use crate::trouble::Trouble;
 const MODE: u32 = 0o644;
 
 pub(super) fn run(args: &InitArgs, terminal: &mut Terminal) -> Result<Exit, Trouble> {
-    let file = args.dir.join(FILE_NAME);
+    if args.is_too_long() {
+        return Err(Trouble::usage("only one directory gets a callgate.toml"));
+    }
+    if let Some(client) = args.from {
+        return from::run(client, args.place(), args.second(), args.write, terminal);
+    }
+    let file = args.place().join(FILE_NAME);
     let shown = visible(&file.display().to_string());
-    write(&args.dir, &file, args.force).map_err(|error| match error.kind() {
+    write(args.place(), &file, args.force).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             Trouble::failed(format!("{shown} exists already")).with_help("look at it first; --force replaces it")
         }
