@@ -15,7 +15,7 @@ const VSCODE: &str = r#"{
     "My Files": {
       "command": "npx", // from npm
       "args": ["-y", "@modelcontextprotocol/server-filesystem", "${workspaceFolder}"],
-      "env": { "FILES_TOKEN": "canary-env", "HOME": "/home/x" }
+      "env": { "FILES_TOKEN": "canary-env", "HOME": "anywhere" }
     },
     "keyed": { "command": "keyed", "args": ["--api-key", "canary-word", "--password=canary-equals", "ok"] },
     "search": {
