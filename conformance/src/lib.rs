@@ -5,6 +5,7 @@
 //!   other end.
 //! - [`subject`], [`feature`]: what a subject under test says of itself; [`play`]: a script at a subject.
 //! - [`compare`], [`run`], [`baseline`], [`report`]: the verdicts.
+//! - [`random`]: scripts of chance at two subjects side by side.
 //! - [`model`]: the reference model, and models that are wrong on purpose.
 //! - [`subjects`]: the gates of this workspace as subjects.
 //!
@@ -29,6 +30,7 @@ pub mod library;
 pub mod model;
 pub mod play;
 pub mod process;
+pub mod random;
 pub mod report;
 pub mod run;
 pub mod serve;

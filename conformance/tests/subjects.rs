@@ -7,7 +7,7 @@ use callgate_conformance::process::{DEFAULT_PATIENCE, Process};
 use callgate_conformance::report::human;
 use callgate_conformance::run::{Report, Runner, Verdict};
 use callgate_conformance::subject::{Subject, SubjectFault};
-use callgate_conformance::subjects::{Blocking, Steps};
+use callgate_conformance::subjects::{Blocking, Linear, Smol, Steps, Tokio, named};
 
 fn library() -> Library {
     Library::built_in().unwrap()
@@ -42,10 +42,24 @@ fn n1_the_core_step_by_step_holds_every_vector_but_those_of_listeners() {
 }
 
 #[test]
+fn n1_the_core_stage_after_stage_holds_every_vector_but_those_of_listeners() {
+    holds(&mut Linear::new(), 1);
+}
+
+#[test]
+fn n1_the_async_gate_on_tokio_holds_every_vector() {
+    holds(&mut Tokio::new().unwrap(), 0);
+}
+
+#[test]
+fn n1_the_async_gate_on_smol_holds_every_vector() {
+    holds(&mut Smol::new(), 0);
+}
+
+#[test]
 fn over_the_wire_nothing_changes() {
-    for (name, mut local) in
-        [("blocking", Box::new(Blocking::new()) as Box<dyn Subject>), ("steps", Box::new(Steps::new()))]
-    {
+    for name in ["blocking", "steps", "tokio"] {
+        let mut local = named(name).unwrap();
         let mut remote = Process::start(env!("CARGO_BIN_EXE_gate-subject"), [name], DEFAULT_PATIENCE).unwrap();
         assert_eq!(run(&mut remote), run(&mut *local), "{name}");
     }

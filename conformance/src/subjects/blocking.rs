@@ -6,7 +6,7 @@ use callgate_std::interceptors::Interceptors;
 use callgate_std::observer::{Event as Happening, Observers};
 
 use super::judges::LIMIT_MS;
-use super::surroundings::{Surroundings, context};
+use super::surroundings::{DIGEST_KEY, Surroundings, context, gave_up, no_world};
 use super::watched::panics;
 use crate::event::{Event, Seen};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
@@ -34,7 +34,7 @@ impl Default for Blocking {
 }
 
 fn gate(around: &Surroundings) -> Result<Gate, GateError> {
-    let none = Interceptors::with(around.clock.shared(), LIMIT_MS);
+    let none = Interceptors::with(around.time.shared(), LIMIT_MS);
     let interceptors = around.judges().fold(none, |all, judge| {
         let name = judge.script.name.clone();
         all.and(&name, judge)
@@ -45,10 +45,9 @@ fn gate(around: &Surroundings) -> Result<Gate, GateError> {
         .confirmations(around.store.clone())
         .interceptors(interceptors)
         .audit(around.sink.clone())
-        .clock(around.clock.shared())
+        .clock(around.time.shared())
         .entropy(around.entropy.0.clone())
-        // The same after a restart: a token is bound to what the key digests.
-        .digest_key([7; 32])
+        .digest_key(DIGEST_KEY)
         .confirmation_ttl_ms(around.world.ttl_ms());
     if around.world.listener == Some(Listener::Panic) {
         let listens = Observers::new().on("tool.*", |_: &Happening<'_>| panics("a listener"));
@@ -64,13 +63,12 @@ impl Subject for Blocking {
 
     fn begin(&mut self, world: &World, seed: u64) -> Result<Begun, SubjectFault> {
         let around = Surroundings::new(world, seed)?;
-        let gate = gate(&around).map_err(|error| SubjectFault::GaveUp(error.to_string()))?;
+        let gate = gate(&around).map_err(gave_up)?;
         self.place = Some((around, gate));
         Ok(Begun::Ready)
     }
 
     fn event(&mut self, event: &Event) -> Result<Seen, SubjectFault> {
-        let no_world = || SubjectFault::GaveUp("there is no world".to_owned());
         let (around, gate) = self.place.as_mut().ok_or_else(no_world)?;
         match event {
             Event::Call(call) => {
@@ -79,14 +77,14 @@ impl Subject for Blocking {
                 let request =
                     Request { tool: &call.tool, arguments: call.arguments.as_bytes(), token: call.token.as_deref() };
                 let outcome = gate.call(&caller, request).to_json();
-                around.seen(Some(outcome.map_err(|error| SubjectFault::GaveUp(error.to_string()))?))
+                around.seen(Some(outcome.map_err(gave_up)?))
             }
             Event::Decide(decide) => {
                 let taken = Surroundings::decided(decide, |ticket, verdict, by| gate.decide(ticket, verdict, by));
                 Ok(Seen { decided: Some(taken), ..around.seen(None)? })
             }
             Event::Kill {} => {
-                *gate = self::gate(around).map_err(|error| SubjectFault::GaveUp(error.to_string()))?;
+                *gate = self::gate(around).map_err(gave_up)?;
                 around.seen(None)
             }
             other => {

@@ -6,10 +6,10 @@ use std::time::Duration;
 use callgate_core::intercept::{Interception, Interceptor};
 use callgate_core::json::Number;
 use callgate_core::policy::{ArgCheck, ArgTest, ChannelPolicy, Decision, Effect, Subject};
-use callgate_std::clock::ManualClock;
 use callgate_std::output::Reply;
 use callgate_std::policy::{ChannelPolicies, OwnedRule, Policy, PolicyError, fault};
 
+use super::time::Time;
 use super::watched::{Watch, panics, value};
 use crate::event::{Mark, Point};
 use crate::world::{self, Rule, RuleEffect, Saying, World};
@@ -94,25 +94,37 @@ fn rule(rule: &Rule) -> OwnedRule {
 #[derive(Clone, Debug)]
 pub(super) struct Judge {
     pub(super) watch: Watch,
-    pub(super) clock: ManualClock,
+    pub(super) time: Time,
     pub(super) script: world::Interceptor,
+}
+
+impl Judge {
+    /// It is asked.
+    pub(super) fn mark(&self, subject: &Subject<'_>) {
+        let by = Some(self.script.name.clone());
+        self.watch.mark(Mark { by, ..Mark::with(Point::Intercept, value(subject.args)) });
+    }
+
+    /// Whether it has something to say about this call.
+    pub(super) fn concerns(&self, subject: &Subject<'_>) -> bool {
+        self.script.tool.as_ref().is_none_or(|tool| tool == subject.spec.name)
+    }
 }
 
 impl Interceptor<Reply, Arc<str>> for Judge {
     fn judge(&self, subject: &Subject<'_>) -> Interception<Reply, Arc<str>> {
-        let world::Interceptor { name, tool, says } = &self.script;
-        self.watch.mark(Mark { by: Some(name.clone()), ..Mark::with(Point::Intercept, value(subject.args)) });
-        if tool.as_ref().is_some_and(|tool| tool != subject.spec.name) {
+        self.mark(subject);
+        if !self.concerns(subject) {
             return Interception::Continue;
         }
-        match says {
+        match &self.script.says {
             Saying::Continue => Interception::Continue,
             Saying::Veto => Interception::Veto("vetoed".into()),
             Saying::Answer(answer) => Interception::Answer(Reply::new(answer.clone())),
             Saying::Fail => Interception::Failed("failed".into()),
             Saying::Panic => panics("an interceptor"),
             Saying::Hang => {
-                self.clock.advance(Duration::from_millis(LIMIT_MS.saturating_add(1)));
+                self.time.advance(Duration::from_millis(LIMIT_MS.saturating_add(1)));
                 Interception::Continue
             }
         }

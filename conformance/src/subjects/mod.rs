@@ -3,20 +3,37 @@
 //! They share what surrounds a gate (tools, policy, stores, a log: `surroundings`), which watches what the gate asks and plants
 //! the faults; the gates themselves are as they are.
 
+mod answers;
 mod blocking;
+#[cfg(feature = "executors")]
+mod executors;
 mod judges;
+mod linear;
 mod steps;
 mod surroundings;
+mod time;
 mod watched;
 
 pub use blocking::Blocking;
+#[cfg(feature = "executors")]
+pub use executors::{Smol, Tokio};
+pub use linear::Linear;
 pub use steps::Steps;
 
 use crate::model::{Model, Twist};
 use crate::subject::Subject;
 
 /// The subjects that can be named, beside the wrong ones: see [`named`].
-pub const NAMES: &[&str] = &["blocking", "steps", "model"];
+pub const NAMES: &[&str] = &[
+    "blocking",
+    "steps",
+    "linear",
+    #[cfg(feature = "executors")]
+    "tokio",
+    #[cfg(feature = "executors")]
+    "smol",
+    "model",
+];
 
 /// The subject of this name: one of [`NAMES`], or `wrong:` and the name of a [`Twist`].
 #[must_use]
@@ -24,6 +41,11 @@ pub fn named(name: &str) -> Option<Box<dyn Subject>> {
     Some(match name {
         "blocking" => Box::new(Blocking::new()),
         "steps" => Box::new(Steps::new()),
+        "linear" => Box::new(Linear::new()),
+        #[cfg(feature = "executors")]
+        "tokio" => Box::new(Tokio::new().ok()?),
+        #[cfg(feature = "executors")]
+        "smol" => Box::new(Smol::new()),
         "model" => Box::new(Model::new()),
         _ => Box::new(Model::twisted(Twist::parse(name.strip_prefix("wrong:")?)?)),
     })

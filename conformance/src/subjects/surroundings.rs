@@ -11,7 +11,6 @@ use callgate_core::context::{CallContext, Mode, Scopes};
 use callgate_core::digest::Digest;
 use callgate_core::limit::{Allowance, LimitKey, Quota};
 use callgate_core::tool::ConfirmBy;
-use callgate_std::clock::ManualClock;
 use callgate_std::confirmations::{
     Capacity, ConfirmationStore, DecideFault, Loaded, MemoryConfirmations, PendingApproval, PendingRequest,
 };
@@ -23,23 +22,40 @@ use callgate_std::registry::{Registry, RegistryBuilder, SharedRegistry};
 use callgate_std::tool::{Tool, ToolBuilder};
 
 use super::judges::{Judge, WatchedPolicy};
+use super::time::Time;
 use super::watched::{Watch, panics, value};
 use crate::event::{self, Event, Mark, Outcome, Point, Seen};
 use crate::subject::SubjectFault;
 use crate::world::{self, Body, Confirm, World};
+
+/// The same after a restart: a token is bound to what the key digests.
+pub(super) const DIGEST_KEY: [u8; 32] = [7; 32];
 
 /// Everything around a gate. Outlives the gate, which can be killed.
 #[derive(Debug)]
 pub(super) struct Surroundings {
     pub(super) world: World,
     pub(super) watch: Watch,
-    pub(super) clock: ManualClock,
+    pub(super) time: Time,
     pub(super) entropy: SharedEntropyBox,
     pub(super) tools: Arc<SharedRegistry>,
     pub(super) policy: Arc<WatchedPolicy>,
     pub(super) limiter: Arc<WatchedLimiter>,
     pub(super) store: Arc<WatchedStore>,
     pub(super) sink: Arc<Sink>,
+    bodies: Bodies,
+}
+
+/// How the body of a tool is given to its builder.
+type Bodies = fn(ToolBuilder, world::Tool, Watch, Time) -> ToolBuilder;
+
+/// Bodies that block.
+fn blocks(builder: ToolBuilder, script: world::Tool, watch: Watch, time: Time) -> ToolBuilder {
+    builder.handler(move |call| match perform(&script, &watch, &time, call.args()) {
+        Performed::Done(reply) => Ok(reply),
+        Performed::Failed(failure) => Err(failure),
+        Performed::Late => Err(Failure::timed_out()),
+    })
 }
 
 /// A source of randomness that can be shown.
@@ -52,25 +68,37 @@ impl std::fmt::Debug for SharedEntropyBox {
     }
 }
 
-fn gave_up(error: impl std::fmt::Display) -> SubjectFault {
+pub(super) fn gave_up(error: impl std::fmt::Display) -> SubjectFault {
     SubjectFault::GaveUp(error.to_string())
 }
 
+/// An event came before any world.
+pub(super) fn no_world() -> SubjectFault {
+    gave_up("there is no world")
+}
+
 impl Surroundings {
+    /// A world whose tools have bodies that block.
     pub(super) fn new(world: &World, seed: u64) -> Result<Self, SubjectFault> {
-        let (watch, clock, entropy) = (Watch::default(), ManualClock::new(), SeededEntropy::shared(seed));
-        let store = MemoryConfirmations::with(Capacity::default(), clock.shared(), entropy.clone());
+        Self::with_bodies(world, seed, blocks)
+    }
+
+    /// A world whose tools have bodies of this kind.
+    pub(super) fn with_bodies(world: &World, seed: u64, bodies: Bodies) -> Result<Self, SubjectFault> {
+        let (watch, time, entropy) = (Watch::default(), Time::new(), SeededEntropy::shared(seed));
+        let store = MemoryConfirmations::with(Capacity::default(), time.shared(), entropy.clone());
         store.attach_approvers(world.approvers);
         let mut surroundings = Self {
             world: world.clone(),
             policy: Arc::new(WatchedPolicy::new(world, watch.clone()).map_err(gave_up)?),
-            limiter: Arc::new(WatchedLimiter::new(world, watch.clone(), &clock)?),
+            limiter: Arc::new(WatchedLimiter::new(world, watch.clone(), &time)?),
             store: Arc::new(WatchedStore { store, watch: watch.clone() }),
             sink: Arc::new(Sink { watch: watch.clone() }),
             tools: Arc::new(SharedRegistry::new(Registry::builder().build().map_err(gave_up)?)),
             entropy: SharedEntropyBox(entropy),
-            clock,
+            time,
             watch,
+            bodies,
         };
         surroundings.publish()?;
         Ok(surroundings)
@@ -120,19 +148,14 @@ impl Surroundings {
         for secret in &tool.secrets {
             builder = builder.secret(format!("/{secret}"));
         }
-        let (watch, clock, script) = (self.watch.clone(), self.clock.clone(), tool.clone());
-        builder.handler(move |call| match perform(&script, &watch, &clock, call.args()) {
-            Performed::Done(reply) => Ok(reply),
-            Performed::Failed(failure) => Err(failure),
-            Performed::Late => Err(Failure::timed_out()),
-        })
+        (self.bodies)(builder, tool.clone(), self.watch.clone(), self.time.clone())
     }
 
     /// The interceptors, in their order.
     pub(super) fn judges(&self) -> impl Iterator<Item = Judge> {
         let judge = |script: &world::Interceptor| Judge {
             watch: self.watch.clone(),
-            clock: self.clock.clone(),
+            time: self.time.clone(),
             script: script.clone(),
         };
         self.world.interceptors.iter().map(judge)
@@ -141,7 +164,7 @@ impl Surroundings {
     /// Has something happen beside calls and decisions.
     pub(super) fn happen(&mut self, event: &Event) -> Result<(), SubjectFault> {
         match event {
-            Event::Advance(ms) => self.clock.advance(Duration::from_millis(*ms)),
+            Event::Advance(ms) => self.time.advance(Duration::from_millis(*ms)),
             Event::Rule(rule) => self.policy.add(rule).map_err(gave_up)?,
             Event::Define(tool) => {
                 self.world.tools.retain(|old| old.name != tool.name);
@@ -159,13 +182,46 @@ impl Surroundings {
         decide: &event::Decide,
         by: impl FnOnce(Digest, Verdict, &CallContext<'_>) -> Result<(), DecideFault>,
     ) -> bool {
-        let Ok(ticket) = decide.approval.parse::<Digest>() else { return false };
+        let Some((ticket, verdict)) = Self::decision(decide) else { return false };
+        let scopes = decide.approver.scopes.join(" ");
+        by(ticket, verdict, &Self::approver(decide, &scopes)).is_ok()
+    }
+
+    /// What is decided; `None` when there can be no such question.
+    pub(super) fn decision(decide: &event::Decide) -> Option<(Digest, Verdict)> {
         let verdict = match decide.verdict {
             event::Verdict::Approve => Verdict::Approve,
             event::Verdict::Deny => Verdict::Deny,
         };
-        let scopes = decide.approver.scopes.join(" ");
-        by(ticket, verdict, &context(&decide.approver, &scopes, "a-decision", event::Mode::Execute)).is_ok()
+        Some((decide.approval.parse::<Digest>().ok()?, verdict))
+    }
+
+    /// Who decides.
+    pub(super) fn approver<'a>(decide: &'a event::Decide, scopes: &'a str) -> CallContext<'a> {
+        context(&decide.approver, scopes, "a-decision", event::Mode::Execute)
+    }
+
+    /// An event at a core that has no gate around it: calls go through `drive`.
+    pub(super) fn driven(
+        around: Option<&mut Self>,
+        event: &Event,
+        drive: impl FnOnce(&Self, &event::Call) -> Result<String, std::fmt::Error>,
+    ) -> Result<Seen, SubjectFault> {
+        let around = around.ok_or_else(no_world)?;
+        match event {
+            Event::Call(call) => {
+                let outcome = drive(around, call).map_err(gave_up)?;
+                around.seen(Some(outcome))
+            }
+            Event::Decide(decide) => {
+                let taken = Self::decided(decide, |ticket, verdict, by| around.store.decide(ticket, verdict, by));
+                Ok(Seen { decided: Some(taken), ..around.seen(None)? })
+            }
+            other => {
+                around.happen(other)?;
+                around.seen(None)
+            }
+        }
     }
 
     /// What was seen, with this outcome of a call.
@@ -205,7 +261,7 @@ pub(super) enum Performed {
 }
 
 /// Does what the script of a tool says.
-pub(super) fn perform(tool: &world::Tool, watch: &Watch, clock: &ManualClock, args: Args<'_>) -> Performed {
+pub(super) fn perform(tool: &world::Tool, watch: &Watch, time: &Time, args: Args<'_>) -> Performed {
     watch.started(args);
     match &tool.body {
         Body::Echo => Performed::Done(Reply::new(value(args))),
@@ -213,7 +269,7 @@ pub(super) fn perform(tool: &world::Tool, watch: &Watch, clock: &ManualClock, ar
         Body::Fail(text) => Performed::Failed(Failure::new(text.as_str())),
         Body::Panic(text) => panics(text),
         Body::Hang(ms) => {
-            clock.advance(Duration::from_millis(*ms.min(&tool.timeout_ms())));
+            time.advance(Duration::from_millis(*ms.min(&tool.timeout_ms())));
             if *ms >= tool.timeout_ms() { Performed::Late } else { Performed::Done(Reply::new(value(args))) }
         }
     }
@@ -234,13 +290,13 @@ impl std::fmt::Debug for WatchedLimiter {
 }
 
 impl WatchedLimiter {
-    fn new(world: &World, watch: Watch, clock: &ManualClock) -> Result<Self, SubjectFault> {
+    fn new(world: &World, watch: Watch, time: &Time) -> Result<Self, SubjectFault> {
         let quota = |quota: Option<world::Quota>| match quota {
             Some(quota) => Quota::per_window(quota.limit, quota.window_ms).map_err(gave_up),
             None => Ok(Quota::DEFAULT),
         };
         let quotas = Quotas::new(quota(world.quota)?).with_attempts(quota(world.attempts)?);
-        let limiter = MemoryLimiter::with(move |key| quotas.of(key), clock.shared(), DEFAULT_KEYS);
+        let limiter = MemoryLimiter::with(move |key| quotas.of(key), time.shared(), DEFAULT_KEYS);
         Ok(Self { limiter, watch, limits: world.quota.is_some(), limits_attempts: world.attempts.is_some() })
     }
 }
@@ -307,15 +363,28 @@ pub(super) struct Sink {
     watch: Watch,
 }
 
-impl Audit for Sink {
-    fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
-        let point = if record.kind == Kind::Intent { Point::Intent } else { Point::Record };
+impl Sink {
+    /// Takes one record, which `text` gives.
+    pub(super) fn write(
+        &self,
+        intent: bool,
+        text: impl FnOnce() -> Result<String, AuditFault>,
+    ) -> Result<(), AuditFault> {
+        let point = if intent { Point::Intent } else { Point::Record };
         let write = || {
-            let mut text = String::new();
-            record.write_json(&mut text).map_err(|_| AuditFault)?;
-            self.watch.recorded(serde_json::from_str(&text).map_err(|_| AuditFault)?);
+            self.watch.recorded(serde_json::from_str(&text()?).map_err(|_| AuditFault)?);
             Ok(())
         };
         self.watch.ask(Mark::at(point), write, || Err(AuditFault))
+    }
+}
+
+impl Audit for Sink {
+    fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+        self.write(record.kind == Kind::Intent, || {
+            let mut text = String::new();
+            record.write_json(&mut text).map_err(|_| AuditFault)?;
+            Ok(text)
+        })
     }
 }

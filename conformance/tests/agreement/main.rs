@@ -1,110 +1,53 @@
 //! The model against the gates, over worlds and scripts that nobody thought of: outcome, order, effects, decisions and records.
 #![cfg(test)]
 
-mod scripts;
-
 use std::cell::RefCell;
 
-use callgate_conformance::compare::fits;
-use callgate_conformance::event::{Outcome, Seen};
 use callgate_conformance::model::{Model, Twist};
 use callgate_conformance::play::Play;
 use callgate_conformance::process::{DEFAULT_PATIENCE, Process};
-use callgate_conformance::subject::{Begun, Subject, SubjectFault};
-use callgate_conformance::subjects::{Blocking, Steps};
-use callgate_conformance::vector::{Act, Vector};
+use callgate_conformance::random::{self, script};
+use callgate_conformance::subject::{Subject, SubjectFault};
+use callgate_conformance::subjects::{Blocking, Linear, Smol, Steps, Tokio};
+use callgate_conformance::vector::Vector;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use scripts::{names, script};
+/// What scripts are to come to, all together.
+const NAMES: &[&str] = &[
+    "success",
+    "VALIDATION_ERROR",
+    "TOOL_NOT_FOUND",
+    "FORBIDDEN",
+    "RATE_LIMITED",
+    "CONFIRMATION_INVALID",
+    "APPROVAL_PENDING",
+    "APPROVAL_DENIED",
+    "NO_APPROVER",
+    "VETOED",
+    "OUTPUT_INVALID",
+    "AUDIT_UNAVAILABLE",
+    "STORE_UNAVAILABLE",
+    "INTERNAL_ERROR",
+    "TIMEOUT",
+    "self",
+    "approver",
+    "decided: true",
+    "decided: false",
+    "authorize",
+    "charge",
+    "issue",
+    "redeem",
+    "intercept",
+    "intent",
+    "execute",
+    "record",
+];
 
-/// An outcome without what each subject words or draws for itself.
-fn outcome(outcome: &Outcome) -> Value {
-    let meta = |name: &str| outcome.meta.get(name).cloned().unwrap_or_default();
-    let data = match (outcome.meta_text("type"), outcome.data.get("plan")) {
-        (Some("confirmation"), _) => json!({"approval": outcome.data_text("approval_id").is_some()}),
-        (_, Some(plan)) => json!({"plan": {"tool": plan["tool"], "mutating": plan["mutating"], "args": plan["args"]}}),
-        _ => outcome.data.clone(),
-    };
-    let told: serde_json::Map<_, _> = ["code", "effect", "type", "confirmed_by", "audit_pending", "request_id", "tool"]
-        .map(|name| (name.to_owned(), meta(name)))
-        .into_iter()
-        .collect();
-    json!({"success": outcome.success, "data": data, "meta": told})
-}
-
-/// What was seen, likewise. Of the arguments in records only those that both show are compared: the papers leave open whether
-/// arguments that do not fit are recorded.
-fn seen(seen: &Seen, with_args: &[bool]) -> Value {
-    let records = seen.records.iter().enumerate().map(|(at, record)| {
-        let part = |name: &str| record.get(name).cloned().unwrap_or_default();
-        let args = if with_args.get(at) == Some(&true) { part("args") } else { Value::Null };
-        let names = ["kind", "request_id", "tool", "channel", "principal", "code", "effect", "confirmed_by"];
-        json!({"args": args, "rest": names.map(part)})
-    });
-    let marks = serde_json::to_value(&seen.marks).unwrap();
-    json!({
-        "outcome": seen.outcome.as_ref().map(outcome), "decided": seen.decided, "marks": marks,
-        "effects": seen.effects, "records": records.collect::<Vec<_>>(),
-    })
-}
-
-/// Whether so much time passes in a script that a store may have forgotten a ticket whose time is over. What was denied is then told
-/// as unknown: `PROTOCOL.md` leaves that open.
-fn forgets(vector: &Vector) -> bool {
-    let passed = vector.script.iter().map(|step| match step.act {
-        Act::Advance(ms) => ms,
-        // The most that interceptors and bodies take.
-        Act::Call(_) | Act::Redeem(_) => 2_000,
-        _ => 0,
-    });
-    passed.sum::<u64>() >= vector.world.ttl_ms()
-}
-
-fn agree(one: &Seen, other: &Seen, forgets: bool) -> Result<(), String> {
-    let has_args = |seen: &Seen, at: usize| seen.records.get(at).is_some_and(|record| record.get("args").is_some());
-    let both: Vec<bool> = (0..one.records.len()).map(|at| has_args(one, at) && has_args(other, at)).collect();
-    let told = |shown: &Seen| match seen(shown, &both) {
-        shown if forgets => {
-            serde_json::from_str(&shown.to_string().replace("APPROVAL_DENIED", "CONFIRMATION_INVALID")).unwrap()
-        }
-        shown => shown,
-    };
-    let (one, other) = (told(one), told(other));
-    // In both directions, because a pattern asks for at least its members.
-    if fits(&one, &other) && fits(&other, &one) { Ok(()) } else { Err(format!("\n  {one}\nand\n  {other}")) }
-}
-
-/// Runs a script at two subjects side by side, up to the first difference.
 fn compare(vector: &Vector, one: &mut dyn Subject, other: &mut dyn Subject) -> Result<(), String> {
-    let begin = |subject: &mut dyn Subject| match subject.begin(&vector.world, 5) {
-        Ok(Begun::Ready) => Ok(()),
-        refused => Err(format!("{refused:?}")),
-    };
-    begin(one)?;
-    begin(other)?;
-    let (mut of_one, mut of_other) = (Play::new(vector), Play::new(vector));
-    for (at, step) in vector.script.iter().enumerate() {
-        let (first, second) = match (of_one.next(at, &step.act), of_other.next(at, &step.act)) {
-            (Ok(Some(first)), Ok(Some(second))) => (first, second),
-            (Ok(None), Ok(None)) => continue,
-            // Neither was given anything to go on with: a step of chance that came to nothing.
-            (Err(first), Err(second)) if first == second => continue,
-            (first, second) => return Err(format!("step {at}: {first:?} and {second:?}")),
-        };
-        let tell = |subject: &mut dyn Subject, play: &mut Play, event| {
-            let seen = subject.event(event).map_err(|fault| format!("step {at}: {fault}"))?;
-            play.came_to(event, seen.outcome.as_ref());
-            Ok::<_, String>(seen)
-        };
-        let seen_of_one = tell(one, &mut of_one, &first)?;
-        let seen_of_other = tell(other, &mut of_other, &second)?;
-        let agreed = agree(&seen_of_one, &seen_of_other, forgets(vector));
-        agreed.map_err(|difference| format!("step {at}, {:?}: {difference}", step.act))?;
-    }
-    Ok(())
+    random::compare(vector, one, other, 5).map_err(|apart| apart.to_string())
 }
 
 fn show(vector: &Vector) -> String {
@@ -142,6 +85,21 @@ fn the_blocking_gate_does_what_the_model_does() {
 #[test]
 fn n1_the_core_step_by_step_does_what_the_blocking_gate_does() {
     all_agree(SCRIPTS, Blocking::new(), Steps::new());
+}
+
+#[test]
+fn n1_the_core_stage_after_stage_does_what_it_does_step_by_step() {
+    all_agree(SCRIPTS, Steps::new(), Linear::new());
+}
+
+#[test]
+fn n1_the_async_gate_on_tokio_does_what_the_blocking_gate_does() {
+    all_agree(SCRIPTS, Blocking::new(), Tokio::new().unwrap());
+}
+
+#[test]
+fn n1_the_async_gate_on_smol_does_what_it_does_on_tokio() {
+    all_agree(SCRIPTS, Tokio::new().unwrap(), Smol::new());
 }
 
 /// Two readings of the same papers, in two languages.
@@ -204,6 +162,6 @@ fn the_scripts_lead_everywhere() {
             reached.extend(seen.decided.map(|decided| format!("decided: {decided}")));
         }
     }
-    let missed: Vec<_> = names().into_iter().filter(|name| !reached.contains(*name)).collect();
+    let missed: Vec<_> = NAMES.iter().filter(|name| !reached.contains(**name)).collect();
     assert!(missed.is_empty(), "{missed:?}");
 }

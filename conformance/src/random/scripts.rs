@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use callgate_conformance::event::{Fault, How, Mode, Point};
-use callgate_conformance::vector::{
-    Act, CallStep, DecideStep, Expect, Level, Profile, RedeemStep, RevokeStep, Step, Vector,
-};
-use callgate_conformance::world::{
+use crate::event::{Fault, How, Mode, Point};
+use crate::vector::{Act, CallStep, DecideStep, Expect, Level, Profile, RedeemStep, RevokeStep, Step, Vector};
+use crate::world::{
     AtLeast, Body, Caller, Channel, Clamp, Confirm, Interceptor, Quota, Rule, RuleEffect, Saying, Tool, World,
 };
 use proptest::collection::vec;
@@ -18,39 +16,6 @@ use serde_json::{Value, json};
 const TOOLS: [&str; 3] = ["t.one", "t.two", "u.three"];
 const CALLERS: [&str; 6] = ["agent", "bob", "eve", "chat", "nobody", "south"];
 const MOST_STEPS: usize = 14;
-
-/// What scripts are to come to, all together.
-pub(crate) fn names() -> Vec<&'static str> {
-    vec![
-        "success",
-        "VALIDATION_ERROR",
-        "TOOL_NOT_FOUND",
-        "FORBIDDEN",
-        "RATE_LIMITED",
-        "CONFIRMATION_INVALID",
-        "APPROVAL_PENDING",
-        "APPROVAL_DENIED",
-        "NO_APPROVER",
-        "VETOED",
-        "OUTPUT_INVALID",
-        "AUDIT_UNAVAILABLE",
-        "STORE_UNAVAILABLE",
-        "INTERNAL_ERROR",
-        "TIMEOUT",
-        "self",
-        "approver",
-        "decided: true",
-        "decided: false",
-        "authorize",
-        "charge",
-        "issue",
-        "redeem",
-        "intercept",
-        "intent",
-        "execute",
-        "record",
-    ]
-}
 
 fn callers() -> BTreeMap<String, Caller> {
     let caller = |channel: &str, principal: Option<&str>, scopes: &[&str], tenant: Option<&str>| Caller {
@@ -319,7 +284,7 @@ fn happening(at: usize) -> BoxedStrategy<Act> {
         3 => select(vec![1_u64, 999, 1_000, 1_000, 1_000, 12_000, 59_999, 60_000]).prop_map(Act::Advance),
         3 => fault,
         1 => revoke,
-        1 => rule(100 + at as i64).prop_map(Act::Rule),
+        1 => rule(i64::try_from(at).unwrap_or_default().saturating_add(100)).prop_map(Act::Rule),
         1 => define,
         1 => Just(Act::Kill),
     ]
@@ -342,13 +307,13 @@ fn steps() -> BoxedStrategy<Vec<Act>> {
         .boxed()
 }
 
-/// A vector that expects nothing: what must be seen is what the other subject shows.
-pub(crate) fn script() -> BoxedStrategy<Vector> {
+/// Worlds and scripts of chance, as vectors that expect nothing: what must be seen is what another subject shows.
+pub fn script() -> BoxedStrategy<Vector> {
     (world(), steps())
         .prop_map(|(world, acts)| Vector {
             id: "random".to_owned(),
             reason: "Nobody thought of it.".to_owned(),
-            rules: vec!["N1".to_owned().try_into().unwrap()],
+            rules: "N1".to_owned().try_into().into_iter().collect(),
             level: Level::Must,
             profile: Profile::Hardened,
             world,
