@@ -70,7 +70,9 @@ impl Differences<'_> {
 /// Compares one step.
 pub fn compare(step: usize, expect: &Expect, seen: &Seen, compares: &Compares, found: &mut Vec<Mismatch>) {
     let mut differences = Differences { step, found };
-    if let Some(expected) = &expect.outcome {
+    if expect.killed != seen.killed {
+        differences.equal("killed", &expect.killed, &seen.killed);
+    } else if let Some(expected) = &expect.outcome {
         match &seen.outcome {
             Some(outcome) => outcomes(expected, outcome, compares, &mut differences),
             None => differences.add("outcome", "there", ABSENT),

@@ -25,7 +25,7 @@ pub enum Event {
     /// Something goes wrong, the next time that the gate comes to this point.
     Fault(Fault),
     /// The gate's process is killed and started again. What its stores and its log keep is there again.
-    Kill {},
+    Kill(Kill),
 }
 
 /// One call.
@@ -91,6 +91,26 @@ pub struct Fault {
     pub at: Point,
     /// How it goes wrong.
     pub how: How,
+}
+
+/// The end of a gate's process, as `SIGKILL` brings it: nothing of it gets another word in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kill {
+    /// Not now, but the next time that the gate comes to this point. The call that came there has no outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Point>,
+    /// What is done at the point is done before the gate is killed; else it is not done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub done: bool,
+    /// So many milliseconds are missing from the time of day that the gate finds when it is started again, now.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub back: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// How something goes wrong.
@@ -187,9 +207,12 @@ impl Mark {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seen {
-    /// What the caller got: for a call, and only then.
+    /// What the caller got: for a call that the gate was not killed in, and only then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// Whether the gate was killed in this call, which then has no outcome.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub killed: bool,
     /// Whether the decision was taken: for a decision, and only then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<bool>,

@@ -69,8 +69,10 @@ features! {
     Secrets = "secrets",
     /// Faults can be planted.
     Faults = "faults",
-    /// The gate can be killed and started again.
+    /// The gate can be killed between calls and started again.
     Kill = "kill",
+    /// It can be killed in the middle of a call.
+    KillWithin = "kill_within",
 }
 
 impl fmt::Display for Feature {
@@ -118,7 +120,12 @@ impl Vector {
                     of_tool(tool, &mut needs);
                 }
                 Act::Fault(_) => need(Feature::Faults),
-                Act::Kill => need(Feature::Kill),
+                Act::Kill(kill) => {
+                    need(if kill.at.is_some() { Feature::KillWithin } else { Feature::Kill });
+                    if kill.back > 0 {
+                        need(Feature::Clock);
+                    }
+                }
             }
         }
         let plain = |channel: &crate::world::Channel| *channel == crate::world::Channel::new(&channel.name);

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::event::Kill;
 use crate::vector::{Act, FORMAT, Profile, Vector, VectorFile};
 
 /// The vectors that come with this crate, by the names of their files.
@@ -158,12 +159,23 @@ fn check(vector: &Vector) -> Result<(), String> {
             Act::Define(tool) if world.tools.iter().all(|old| old.name != tool.name) => {
                 return Err(format!("step {at} replaces the tool `{}`, which is not there", tool.name));
             }
-            Act::Advance(_) | Act::Rule(_) | Act::Define(_) | Act::Fault(_) | Act::Kill => {}
+            Act::Advance(_) | Act::Rule(_) | Act::Define(_) | Act::Fault(_) => {}
+            Act::Kill(kill) => match kill {
+                Kill { at: None, done: true, .. } => {
+                    return Err(format!("step {at} kills the gate after something that it does not name"));
+                }
+                Kill { at: Some(_), back: 1.., .. } => {
+                    return Err(format!("step {at} sets the clock back of a gate that is killed later"));
+                }
+                Kill { .. } => {}
+            },
         }
         let expect = &step.expect;
-        if outcome != (expect.outcome.is_some() && expect.effects.is_some()) {
+        let ends = (expect.outcome.is_some() != expect.killed) && expect.effects.is_some();
+        if outcome != ends || !outcome && (expect.outcome.is_some() || expect.killed) {
             return Err(format!(
-                "step {at}: an outcome and a number of effects are expected of every call, and of calls only"
+                "step {at}: an outcome (or that the gate is killed) and a number of effects are expected of every call, and of \
+                 calls only"
             ));
         }
         if decided != expect.decided.is_some() {

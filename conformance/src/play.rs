@@ -118,7 +118,7 @@ impl Play {
             Act::Rule(rule) => Event::Rule(rule.clone()),
             Act::Define(tool) => Event::Define(tool.clone()),
             Act::Fault(fault) => Event::Fault(*fault),
-            Act::Kill => Event::Kill {},
+            Act::Kill(kill) => Event::Kill(*kill),
         }))
     }
 

@@ -146,6 +146,7 @@ impl Subject for Process {
     fn event(&mut self, event: &Event) -> Result<Seen, SubjectFault> {
         match self.ask(&Request::Event(Box::new(event.clone())))? {
             Answer::Seen(seen) => Ok(*seen),
+            Answer::Unsupported(why) => Err(SubjectFault::Unsupported(why)),
             other => Err(self.unexpected("seen", &other)),
         }
     }

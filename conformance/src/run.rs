@@ -181,27 +181,31 @@ pub fn judge(subject: &mut dyn Subject, declaration: &Declaration, vector: &Vect
         return Verdict::NotApplicable(Lacking::Features(lacking));
     }
     match follow(subject, declaration, vector, seed) {
-        Ok(Some(why)) => Verdict::NotApplicable(Lacking::Said(why)),
-        Ok(None) => Verdict::Passed,
+        Ok(()) => Verdict::Passed,
         Err(Stop::Failed(mismatches)) => Verdict::Failed(mismatches),
+        Err(Stop::Said(why)) => Verdict::NotApplicable(Lacking::Said(why)),
         Err(Stop::Errored(why)) => Verdict::Errored(why),
     }
 }
 
 enum Stop {
     Failed(Vec<Mismatch>),
+    Said(String),
     Errored(String),
 }
 
 impl From<SubjectFault> for Stop {
     fn from(fault: SubjectFault) -> Self {
-        Self::Errored(fault.to_string())
+        match fault {
+            SubjectFault::Unsupported(why) => Self::Said(why),
+            fault => Self::Errored(fault.to_string()),
+        }
     }
 }
 
-fn follow(subject: &mut dyn Subject, of: &Declaration, vector: &Vector, seed: u64) -> Result<Option<String>, Stop> {
+fn follow(subject: &mut dyn Subject, of: &Declaration, vector: &Vector, seed: u64) -> Result<(), Stop> {
     if let Begun::Unsupported(why) = subject.begin(&vector.world, seed)? {
-        return Ok(Some(why));
+        return Err(Stop::Said(why));
     }
     let mut play = Play::new(vector);
     let mut found = Vec::new();
@@ -220,7 +224,7 @@ fn follow(subject: &mut dyn Subject, of: &Declaration, vector: &Vector, seed: u6
         compare(at, &step.expect, &seen, &of.compares, &mut found);
         leaks(at, vector, &seen, &mut found);
     }
-    if found.is_empty() { Ok(None) } else { Err(Stop::Failed(found)) }
+    if found.is_empty() { Ok(()) } else { Err(Stop::Failed(found)) }
 }
 
 fn cannot_go_on(step: usize, why: &CannotGoOn) -> Mismatch {

@@ -34,7 +34,10 @@ fn answer(subject: &mut dyn Subject, request: Request) -> Result<Answer, Subject
             Begun::Ready => Answer::Ready {},
             Begun::Unsupported(why) => Answer::Unsupported(why),
         },
-        Request::Event(event) => Answer::Seen(Box::new(subject.event(&event)?)),
+        Request::Event(event) => match subject.event(&event) {
+            Err(SubjectFault::Unsupported(why)) => Answer::Unsupported(why),
+            seen => Answer::Seen(Box::new(seen?)),
+        },
         Request::Bye {} => Answer::Ready {},
     })
 }

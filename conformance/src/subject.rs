@@ -110,6 +110,9 @@ pub enum SubjectFault {
     /// It said something that is not in the protocol.
     #[error("the subject does not keep to the protocol: {0}")]
     Protocol(String),
+    /// It says itself that such a thing can't happen in its world; the vector does not apply to it.
+    #[error("the subject can't be judged by this: {0}")]
+    Unsupported(String),
     /// It says itself that it can't go on.
     #[error("the subject gave up: {0}")]
     GaveUp(String),
@@ -129,7 +132,7 @@ pub trait Subject {
     /// Has something happen in its world.
     ///
     /// # Errors
-    /// It could not be judged.
+    /// It could not be judged, or by this event only: [`SubjectFault::Unsupported`].
     fn event(&mut self, event: &Event) -> Result<Seen, SubjectFault>;
 }
 

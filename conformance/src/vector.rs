@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Fault, Mode, Point};
+use crate::event::{Fault, Kill, Mode, Point};
 use crate::world::{Caller, Rule, Tool, World};
 
 /// The version of the format. A reader refuses versions that it does not know (invariant N6).
@@ -188,8 +188,8 @@ pub enum Act {
     Define(Box<Tool>),
     /// A fault is planted for the next time that the gate comes to its point.
     Fault(Fault),
-    /// The gate's process is killed and started again.
-    Kill,
+    /// The gate's process is killed and started again, now or at a point of the next call that comes there.
+    Kill(Kill),
 }
 
 /// A call.
@@ -265,9 +265,12 @@ pub struct RevokeStep {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// What the caller gets. Said of every call.
+    /// What the caller gets. Said of every call but those that the gate is killed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ExpectedOutcome>,
+    /// The gate is killed in this call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub killed: bool,
     /// How many bodies are started. Said of every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<u32>,
@@ -350,14 +353,10 @@ struct RawStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fault: Option<Fault>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    kill: Option<Nothing>,
+    kill: Option<Kill>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expect: Option<Expect>,
 }
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 impl TryFrom<RawStep> for Step {
     type Error = &'static str;
@@ -374,7 +373,7 @@ impl TryFrom<RawStep> for Step {
             rule.map(Act::Rule),
             define.map(Act::Define),
             fault.map(Act::Fault),
-            kill.map(|Nothing {}| Act::Kill),
+            kill.map(Act::Kill),
         ];
         let mut acts = acts.into_iter().flatten();
         match (acts.next(), acts.next()) {
@@ -399,7 +398,7 @@ impl From<Step> for RawStep {
             Act::Rule(rule) => raw.rule = Some(rule),
             Act::Define(tool) => raw.define = Some(tool),
             Act::Fault(fault) => raw.fault = Some(fault),
-            Act::Kill => raw.kill = Some(Nothing {}),
+            Act::Kill(kill) => raw.kill = Some(kill),
         }
         raw
     }

@@ -51,7 +51,7 @@ pub enum Answer {
     Declare(Box<Declaration>),
     /// The world is there.
     Ready {},
-    /// It can't be put into this world; the text says why.
+    /// It can't be put into this world, or have such a thing happen in it; the text says why.
     Unsupported(String),
     /// What was seen.
     Seen(Box<Seen>),

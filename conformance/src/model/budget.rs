@@ -4,7 +4,7 @@ use super::policy::principal;
 use crate::world::{Caller, Quota};
 
 /// What somebody has spent and not got back yet, in milliseconds until it is paid back.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Debt {
     caller: Caller,
     tool: Option<String>,
@@ -12,7 +12,7 @@ pub(super) struct Debt {
 }
 
 /// What everybody has spent.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Budgets(Vec<Debt>);
 
 impl Budgets {

@@ -11,7 +11,7 @@ mod twist;
 
 use serde_json::{Map, Value, json};
 
-use crate::event::{Call, Decide, Event, Fault, How, Mark, Mode, Outcome, Point, Seen, Verdict};
+use crate::event::{Call, Decide, Event, Fault, How, Kill, Mark, Mode, Outcome, Point, Seen, Verdict};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::world::{Body, Caller, Channel, Confirm, Interceptor, Saying, Tool, World};
 
@@ -35,10 +35,24 @@ pub struct Model {
     tickets: Vec<Ticket>,
     budgets: Budgets,
     faults: Vec<Fault>,
+    kills: Vec<Kill>,
+    /// It is killed as soon as what is done at this point is done.
+    dying: bool,
+    /// What a gate that was killed left. Whatever this one goes on to do is not done.
+    left: Option<Box<Left>>,
     seen: Seen,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
+struct Left {
+    now: u64,
+    tickets: Vec<Ticket>,
+    budgets: Budgets,
+    faults: Vec<Fault>,
+    seen: Seen,
+}
+
+#[derive(Clone, Debug)]
 struct Ticket {
     token: String,
     approval: String,
@@ -125,6 +139,9 @@ impl Model {
             tickets: Vec::new(),
             budgets: Budgets::default(),
             faults: Vec::new(),
+            kills: Vec::new(),
+            dying: false,
+            left: None,
             seen: Seen::default(),
         }
     }
@@ -134,14 +151,44 @@ impl Model {
     }
 
     fn mark(&mut self, mark: Mark) {
+        self.die_if(self.dying);
+        let due = self.kills.iter().position(|kill| kill.at == Some(mark.at) && self.left.is_none());
         self.seen.marks.push(mark);
+        if let Some(due) = due {
+            self.dying = true;
+            let kill = self.kills.remove(due);
+            self.die_if(!kill.done);
+        }
+    }
+
+    fn die_if(&mut self, so: bool) {
+        if so && self.left.is_none() {
+            let (tickets, budgets) = (self.tickets.clone(), self.budgets.clone());
+            let (now, faults, seen) = (self.now, self.faults.clone(), self.seen.clone());
+            self.left = Some(Box::new(Left { now, tickets, budgets, faults, seen }));
+        }
+    }
+
+    /// What is seen of a call; of one in which the gate was killed, what was left when it was.
+    fn ended(&mut self, outcome: Outcome) {
+        self.die_if(self.dying);
+        self.dying = false;
+        match self.left.take() {
+            None => self.seen.outcome = Some(outcome),
+            Some(left) => {
+                let Left { now, tickets, budgets, faults, seen } = *left;
+                let seen = Seen { killed: true, ..seen };
+                (self.now, self.tickets, self.budgets, self.faults, self.seen) = (now, tickets, budgets, faults, seen);
+            }
+        }
     }
 
     /// Comes to a point, and says whether something goes wrong there.
     fn come_to(&mut self, mark: Mark) -> Option<How> {
         let at = self.faults.iter().position(|fault| fault.at == mark.at);
         self.mark(mark);
-        at.map(|at| self.faults.remove(at).how)
+        // What is planted for a gate that is killed here waits for the one that is started again.
+        at.filter(|_| !self.dying).map(|at| self.faults.remove(at).how)
     }
 
     fn call(&mut self, call: &Call) -> Outcome {
@@ -397,6 +444,7 @@ impl Model {
     fn execute(&mut self, tool: &Tool, args: Value, way: &mut Way) -> End {
         self.mark(Mark::with(Point::Execute, args.clone()));
         self.seen.effects += 1;
+        self.die_if(self.dying);
         let data = match &tool.body {
             Body::Echo => args,
             Body::Return(value) => value.clone(),
@@ -421,6 +469,7 @@ impl Model {
     /// A call that ends unexecuted keeps at most 1; a refused one costs an attempt. Gives what the caller is told instead when its
     /// attempts are used up (invariants R3, R4).
     fn settle(&mut self, call: &Call, way: &Way, end: &End) -> Option<&'static str> {
+        self.die_if(self.dying);
         if call.mode == Mode::Plan {
             return None;
         }
@@ -473,7 +522,10 @@ impl Subject for Model {
     fn event(&mut self, event: &Event) -> Result<Seen, SubjectFault> {
         self.seen = Seen::default();
         match event {
-            Event::Call(call) => self.seen.outcome = Some(self.call(call)),
+            Event::Call(call) => {
+                let outcome = self.call(call);
+                self.ended(outcome);
+            }
             Event::Decide(decide) => self.seen.decided = Some(self.decide(decide)),
             Event::Advance(ms) => self.now = self.now.saturating_add(*ms),
             Event::Rule(rule) => self.world.rules.push(rule.clone()),
@@ -483,7 +535,7 @@ impl Subject for Model {
             }
             Event::Fault(fault) => self.faults.push(*fault),
             // Tickets, budgets and records are in stores, and nothing else outlives a call.
-            Event::Kill {} => {}
+            Event::Kill(kill) => self.kills.extend(kill.at.is_some().then_some(*kill)),
         }
         Ok(std::mem::take(&mut self.seen))
     }

@@ -43,7 +43,10 @@ impl fmt::Display for Apart {
 
 impl From<SubjectFault> for Apart {
     fn from(fault: SubjectFault) -> Self {
-        Self::Faulty(fault)
+        match fault {
+            SubjectFault::Unsupported(why) => Self::NotApplicable(why),
+            fault => Self::Faulty(fault),
+        }
     }
 }
 
@@ -147,7 +150,7 @@ fn shown(seen: &Seen, with_args: &[bool], compares: &Compares) -> Value {
     };
     let marks: Vec<_> = seen.marks.iter().filter(|mark| compares.transcript.contains(&mark.at)).collect();
     json!({
-        "outcome": seen.outcome.as_ref().map(|seen| outcome(seen, compares)), "decided": seen.decided,
+        "outcome": seen.outcome.as_ref().map(|seen| outcome(seen, compares)), "decided": seen.decided, "killed": seen.killed,
         "marks": marks, "effects": seen.effects, "records": records,
     })
 }

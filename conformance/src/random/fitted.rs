@@ -54,7 +54,7 @@ pub fn fitted(mut vector: Vector, supports: &BTreeSet<Feature>) -> Vector {
         Act::Rule(_) => has(Feature::RuleChange),
         Act::Define(_) => has(Feature::Define),
         Act::Fault(_) => has(Feature::Faults),
-        Act::Kill => has(Feature::Kill),
+        Act::Kill(kill) => has(if kill.at.is_some() { Feature::KillWithin } else { Feature::Kill }),
     });
     for step in &mut vector.script {
         let kept = |mode: Option<Mode>| mode.filter(|mode| *mode == Mode::Execute || has(Feature::Plan));

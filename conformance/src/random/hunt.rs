@@ -174,6 +174,7 @@ fn expected(seen: &Seen, of_call: bool) -> Expect {
     let marks = seen.marks.iter().map(|mark| ExpectedMark::Mark(mark.clone())).collect();
     Expect {
         outcome: seen.outcome.as_ref().map(expected_outcome),
+        killed: seen.killed,
         effects: of_call.then_some(seen.effects),
         decided: seen.decided,
         transcript: of_call.then_some(marks),

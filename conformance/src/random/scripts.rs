@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{Fault, How, Mode, Point};
+use crate::event::{Fault, How, Kill, Mode, Point};
 use crate::vector::{Act, CallStep, DecideStep, Expect, Level, Profile, RedeemStep, RevokeStep, Step, Vector};
 use crate::world::{
     AtLeast, Body, Caller, Channel, Clamp, Confirm, Interceptor, Quota, Rule, RuleEffect, Saying, Tool, World,
@@ -278,6 +278,17 @@ fn happening(at: usize) -> BoxedStrategy<Act> {
     let revoke = (select(CALLERS.as_slice()), select(vec!["a", "*"])).prop_map(|(caller, scope)| {
         Act::Revoke(RevokeStep { caller: caller.to_owned(), scopes: vec![scope.to_owned()] })
     });
+    let points = vec![
+        Point::Authorize,
+        Point::Charge,
+        Point::Issue,
+        Point::Redeem,
+        Point::Intercept,
+        Point::Intent,
+        Point::Execute,
+        Point::Record,
+    ];
+    let kill = (select(points), any::<bool>()).prop_map(|(at, done)| Act::Kill(Kill { at: Some(at), done, back: 0 }));
     let define = (tool(TOOLS[0]), select(vec!["1", "2"]))
         .prop_map(|(tool, version)| Act::Define(Box::new(Tool { version: Some(version.to_owned()), ..tool })));
     prop_oneof![
@@ -286,7 +297,8 @@ fn happening(at: usize) -> BoxedStrategy<Act> {
         1 => revoke,
         1 => rule(i64::try_from(at).unwrap_or_default().saturating_add(100)).prop_map(Act::Rule),
         1 => define,
-        1 => Just(Act::Kill),
+        1 => Just(Act::Kill(Kill::default())),
+        2 => kill,
     ]
     .boxed()
 }

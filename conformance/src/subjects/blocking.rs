@@ -8,7 +8,7 @@ use callgate_std::observer::{Event as Happening, Observers};
 use super::judges::LIMIT_MS;
 use super::surroundings::{DIGEST_KEY, Surroundings, context, gave_up, no_world};
 use super::watched::panics;
-use crate::event::{Event, Seen};
+use crate::event::{Event, Kill, Seen};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::world::{Listener, World};
 
@@ -77,18 +77,21 @@ impl Subject for Blocking {
                 let request =
                     Request { tool: &call.tool, arguments: call.arguments.as_bytes(), token: call.token.as_deref() };
                 let outcome = gate.call(&caller, request).to_json();
-                around.seen(Some(outcome.map_err(gave_up)?))
+                let seen = around.seen(Some(outcome.map_err(gave_up)?))?;
+                if seen.killed {
+                    *gate = self::gate(around).map_err(gave_up)?;
+                }
+                Ok(seen)
             }
             Event::Decide(decide) => {
                 let taken = Surroundings::decided(decide, |ticket, verdict, by| gate.decide(ticket, verdict, by));
                 Ok(Seen { decided: Some(taken), ..around.seen(None)? })
             }
-            Event::Kill {} => {
-                *gate = self::gate(around).map_err(gave_up)?;
-                around.seen(None)
-            }
             other => {
                 around.happen(other)?;
+                if matches!(other, Event::Kill(Kill { at: None, .. })) {
+                    *gate = self::gate(around).map_err(gave_up)?;
+                }
                 around.seen(None)
             }
         }

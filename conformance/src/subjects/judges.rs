@@ -99,10 +99,10 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// It is asked.
-    pub(super) fn mark(&self, subject: &Subject<'_>) {
+    /// It is asked. Says whether the gate goes on.
+    pub(super) fn mark(&self, subject: &Subject<'_>) -> bool {
         let by = Some(self.script.name.clone());
-        self.watch.mark(Mark { by, ..Mark::with(Point::Intercept, value(subject.args)) });
+        self.watch.mark(Mark { by, ..Mark::with(Point::Intercept, value(subject.args)) })
     }
 
     /// Whether it has something to say about this call.
@@ -113,8 +113,7 @@ impl Judge {
 
 impl Interceptor<Reply, Arc<str>> for Judge {
     fn judge(&self, subject: &Subject<'_>) -> Interception<Reply, Arc<str>> {
-        self.mark(subject);
-        if !self.concerns(subject) {
+        if !self.mark(subject) || !self.concerns(subject) {
             return Interception::Continue;
         }
         match &self.script.says {

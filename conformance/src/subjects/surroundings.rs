@@ -172,7 +172,12 @@ impl Surroundings {
                 self.publish()?;
             }
             Event::Fault(fault) => self.watch.plant(*fault),
-            Event::Kill {} | Event::Call(_) | Event::Decide(_) => {}
+            Event::Kill(kill) if kill.at.is_some() => self.watch.plant_kill(*kill),
+            Event::Kill(kill) => {
+                let back = i64::try_from(kill.back).unwrap_or(i64::MAX);
+                self.time.step_wall(back.saturating_neg());
+            }
+            Event::Call(_) | Event::Decide(_) => {}
         }
         Ok(())
     }
@@ -227,7 +232,8 @@ impl Surroundings {
     /// What was seen, with this outcome of a call.
     pub(super) fn seen(&self, outcome: Option<String>) -> Result<Seen, SubjectFault> {
         let mut seen = self.watch.take();
-        if let Some(outcome) = outcome {
+        // Of one that was killed nobody hears anything.
+        if let Some(outcome) = outcome.filter(|_| !seen.killed) {
             let outcome: Outcome = serde_json::from_str(&outcome).map_err(gave_up)?;
             seen.outcome = Some(outcome);
         }
@@ -262,7 +268,9 @@ pub(super) enum Performed {
 
 /// Does what the script of a tool says.
 pub(super) fn perform(tool: &world::Tool, watch: &Watch, time: &Time, args: Args<'_>) -> Performed {
-    watch.started(args);
+    if !watch.started(args) {
+        return Performed::Failed(Failure::new("the gate was killed"));
+    }
     match &tool.body {
         Body::Echo => Performed::Done(Reply::new(value(args))),
         Body::Return(value) => Performed::Done(Reply::new(value.clone())),
@@ -315,11 +323,14 @@ impl RateLimiter for WatchedLimiter {
     }
 
     fn refund(&self, refund: &Refund<'_>) -> Result<(), StoreFault> {
-        self.limiter.refund(refund)
+        self.watch.unseen(|| self.limiter.refund(refund), || Err(StoreFault))
     }
 
     fn attempt(&self, key: &LimitKey<'_>) -> Result<Allowance, StoreFault> {
-        if self.limits_attempts { self.limiter.attempt(key) } else { Ok(Allowance::Unlimited) }
+        if !self.limits_attempts {
+            return Ok(Allowance::Unlimited);
+        }
+        self.watch.unseen(|| self.limiter.attempt(key), || Err(StoreFault))
     }
 }
 
@@ -337,7 +348,7 @@ impl ConfirmationStore for WatchedStore {
     }
 
     fn load(&self, ticket: Digest) -> Result<Option<Loaded>, StoreFault> {
-        self.store.load(ticket)
+        self.watch.unseen(|| self.store.load(ticket), || Err(StoreFault))
     }
 
     fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
@@ -345,7 +356,7 @@ impl ConfirmationStore for WatchedStore {
     }
 
     fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
-        self.store.withdraw(ticket)
+        self.watch.unseen(|| self.store.withdraw(ticket), || Err(StoreFault))
     }
 
     fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {

@@ -31,6 +31,11 @@ impl Time {
         self.timers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Steps the wall clock alone.
+    pub(super) fn step_wall(&self, by_ms: i64) {
+        self.clock.step_wall(by_ms);
+    }
+
     /// Time passes: timers that are due go off.
     pub(super) fn advance(&self, by: Duration) {
         self.clock.advance(by);

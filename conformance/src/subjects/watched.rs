@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use callgate_core::args::Args;
 use serde_json::Value;
 
-use crate::event::{Fault, How, Mark, Point, Seen};
+use crate::event::{Fault, How, Kill, Mark, Point, Seen};
 
 /// Shared by everything that surrounds a gate.
+///
+/// A gate in this process that is to be killed in the middle of a call cannot be; so it goes on, and nothing that it does is done any
+/// more: nobody answers it, nothing is kept, nothing is seen. What it tells its caller is thrown away, and so is the gate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch(Arc<Mutex<Book>>);
 
@@ -15,6 +18,18 @@ pub(super) struct Watch(Arc<Mutex<Book>>);
 struct Book {
     seen: Seen,
     faults: Vec<Fault>,
+    kills: Vec<Kill>,
+}
+
+impl Book {
+    /// The gate comes to a point, and maybe to its end there.
+    fn come_to(&mut self, mark: Mark) -> Option<Kill> {
+        let due = self.kills.iter().position(|kill| kill.at == Some(mark.at));
+        self.seen.marks.push(mark);
+        let kill = due.map(|due| self.kills.remove(due));
+        self.seen.killed = kill.is_some_and(|kill| !kill.done);
+        kill
+    }
 }
 
 impl Watch {
@@ -27,21 +42,47 @@ impl Watch {
         self.book().faults.push(fault);
     }
 
+    /// Plants the end of the gate.
+    pub(super) fn plant_kill(&self, kill: Kill) {
+        self.book().kills.push(kill);
+    }
+
+    /// Whether the gate was killed.
+    pub(super) fn is_dead(&self) -> bool {
+        self.book().seen.killed
+    }
+
+    /// Something that is done without being seen, unless the gate was killed.
+    pub(super) fn unseen<R>(&self, done: impl FnOnce() -> R, fault: impl FnOnce() -> R) -> R {
+        if self.is_dead() { fault() } else { done() }
+    }
+
     /// What was seen since it was asked for last.
     pub(super) fn take(&self) -> Seen {
         std::mem::take(&mut self.book().seen)
     }
 
-    /// The gate came to a point.
-    pub(super) fn mark(&self, mark: Mark) {
-        self.book().seen.marks.push(mark);
+    /// The gate came to a point at which nothing is asked. Says whether it goes on.
+    pub(super) fn mark(&self, mark: Mark) -> bool {
+        self.come_to(mark, |_| ())
     }
 
-    /// A body is started.
-    pub(super) fn started(&self, args: Args<'_>) {
+    /// A body is started. Says whether it goes on.
+    pub(super) fn started(&self, args: Args<'_>) -> bool {
+        self.come_to(Mark::with(Point::Execute, value(args)), |seen| seen.effects = seen.effects.saturating_add(1))
+    }
+
+    fn come_to(&self, mark: Mark, done: impl FnOnce(&mut Seen)) -> bool {
         let mut book = self.book();
-        book.seen.marks.push(Mark::with(Point::Execute, value(args)));
-        book.seen.effects = book.seen.effects.saturating_add(1);
+        if book.seen.killed {
+            return false;
+        }
+        let kill = book.come_to(mark);
+        if !book.seen.killed {
+            done(&mut book.seen);
+        }
+        book.seen.killed = kill.is_some();
+        kill.is_none()
     }
 
     /// A record is written.
@@ -51,12 +92,24 @@ impl Watch {
 
     /// The gate asks somebody, who answers by `done`; unless a fault is due.
     pub(super) fn ask<R>(&self, mark: Mark, done: impl FnOnce() -> R, fault: impl FnOnce() -> R) -> R {
-        let how = {
+        let (kill, how) = {
             let mut book = self.book();
+            if book.seen.killed {
+                return fault();
+            }
             let due = book.faults.iter().position(|fault| fault.at == mark.at);
-            book.seen.marks.push(mark);
-            due.map(|due| book.faults.remove(due).how)
+            let kill = book.come_to(mark);
+            // What is planted for a gate that is killed here waits for the one that is started again.
+            let how = due.filter(|_| kill.is_none()).map(|due| book.faults.remove(due).how);
+            (kill, how)
         };
+        if let Some(kill) = kill {
+            if kill.done {
+                drop(done());
+                self.book().seen.killed = true;
+            }
+            return fault();
+        }
         match how {
             None => done(),
             Some(How::Error) => fault(),

@@ -22,7 +22,7 @@ MAX_BYTES = 1 << 20
 
 FEATURES = [
     "schema", "clamp", "channels", "rules", "rule_change", "quota", "attempts", "plan", "confirm", "approvals", "intercept",
-    "listen", "output_schema", "clock", "define", "tenants", "sessions", "secrets", "faults", "kill",
+    "listen", "output_schema", "clock", "define", "tenants", "sessions", "secrets", "faults", "kill", "kill_within",
 ]
 POINTS = ["authorize", "charge", "issue", "redeem", "intercept", "intent", "execute", "record"]
 
@@ -47,6 +47,10 @@ class Answer(Exception):
     def __init__(self, data, kind=None):
         super().__init__()
         self.data, self.kind = data, kind
+
+
+class Killed(BaseException):
+    """The gate is killed here. What it keeps in its stores and its log stays; nothing else happens to the call."""
 
 
 class StoreDown(Exception):
@@ -236,7 +240,7 @@ class Gate:
         self.rules = list(world.get("rules", []))
         self.now = 0
         self.tickets, self.approvals, self.debts = {}, {}, {}
-        self.faults = []
+        self.faults, self.kills = [], []
         self.forget()
 
     # What the harness is shown.
@@ -251,7 +255,13 @@ class Gate:
 
     def ask(self, point, do=lambda: None, **more):
         """Comes to a point and does what is done there, unless a fault is due."""
-        self.marks.append({"at": point, **more})
+        kill = self.come_to(point, **more)
+        if kill:
+            try:
+                do()
+            except Stop:
+                pass  # Nobody hears the answer.
+            raise Killed
         due = next((fault for fault in self.faults if fault["at"] == point), None)
         if due is None:
             return do()
@@ -262,6 +272,17 @@ class Gate:
             except Stop:
                 pass  # Whatever the answer was, nobody hears it.
         raise StoreDown
+
+    def come_to(self, point, **more):
+        """Comes to a point; gives the kill that is due as soon as what is done there is done."""
+        self.marks.append({"at": point, **more})
+        kill = next((kill for kill in self.kills if kill["at"] == point), None)
+        if kill is None:
+            return None
+        self.kills.remove(kill)
+        if not kill.get("done"):
+            raise Killed
+        return kill
 
     # One call, from its receipt to its record.
 
@@ -531,7 +552,8 @@ class Gate:
 
     def intercept(self, tool, args):
         for judge in self.world.get("interceptors", []):
-            self.marks.append({"at": "intercept", "by": judge["name"], "args": args})
+            if self.come_to("intercept", by=judge["name"], args=args):
+                raise Killed
             if judge.get("tool", tool["name"]) != tool["name"] or judge["says"] == "continue":
                 continue
             if isinstance(judge["says"], dict):
@@ -553,8 +575,10 @@ class Gate:
             raise Stop("AUDIT_UNAVAILABLE") from None
 
     def execute(self, tool, args):
-        self.marks.append({"at": "execute", "args": args})
+        kill = self.come_to("execute", args=args)
         self.effects += 1
+        if kill:
+            raise Killed
         body, data = tool.get("body", "echo"), args
         if isinstance(body, dict):
             (what, value), limit = next(iter(body.items())), tool.get("timeout_ms", 30000)
@@ -599,7 +623,10 @@ DECLARATION = {
 def happen(gate, event):
     (what, value), = event.items()
     if what == "call":
-        return gate.seen(outcome=gate.call(value))
+        try:
+            return gate.seen(outcome=gate.call(value))
+        except Killed:
+            return gate.seen(killed=True)
     if what == "decide":
         return gate.seen(decided=gate.decide(value["approval"], value["verdict"], value["approver"]))
     if what == "advance":
@@ -610,7 +637,9 @@ def happen(gate, event):
         gate.tools[value["name"]] = value
     elif what == "fault":
         gate.faults.append(value)
-    elif what != "kill":  # Everything that this gate keeps is in its stores.
+    elif what == "kill" and "at" in value:
+        gate.kills.append(value)
+    elif what != "kill":  # Everything that this gate keeps is in its stores, and its clock never goes back.
         raise ValueError(f"no such event: {what}")
     return gate.seen()
 

@@ -20,7 +20,7 @@ use super::judges::LIMIT_MS;
 use super::surroundings::{DIGEST_KEY, Surroundings, context, gave_up, no_world};
 use super::time::Time;
 use super::watched::panics;
-use crate::event::{Event, Seen};
+use crate::event::{Event, Kill, Seen};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::world::{Listener, World};
 use seams::Waits;
@@ -134,7 +134,7 @@ impl Host {
 
     async fn event(&mut self, event: &Event) -> Result<Seen, SubjectFault> {
         let Place { mut around, gate } = self.place.take().ok_or_else(no_world)?;
-        let mut next = None;
+        let mut killed = false;
         let seen = match event {
             Event::Call(call) => {
                 let scopes = call.caller.scopes.join(" ");
@@ -142,7 +142,9 @@ impl Host {
                 let request =
                     Request { tool: &call.tool, arguments: call.arguments.as_bytes(), token: call.token.as_deref() };
                 let outcome = gate.call(&caller, request).await.to_json();
-                around.seen(Some(outcome.map_err(gave_up)?))
+                let seen = around.seen(Some(outcome.map_err(gave_up)?))?;
+                killed = seen.killed;
+                Ok(seen)
             }
             Event::Decide(decide) => {
                 let taken = match Surroundings::decision(decide) {
@@ -155,16 +157,14 @@ impl Host {
                 };
                 around.seen(None).map(|seen| Seen { decided: Some(taken), ..seen })
             }
-            Event::Kill {} => {
-                next = Some(self.gate(&around)?);
-                around.seen(None)
-            }
             other => {
                 around.happen(other)?;
+                killed = matches!(other, Event::Kill(Kill { at: None, .. }));
                 around.seen(None)
             }
         };
-        self.place = Some(Place { around, gate: next.unwrap_or(gate) });
+        let gate = if killed { self.gate(&around)? } else { gate };
+        self.place = Some(Place { around, gate });
         seen
     }
 }

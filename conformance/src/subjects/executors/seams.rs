@@ -69,8 +69,10 @@ pub(super) fn waits(builder: ToolBuilder, script: world::Tool, watch: Watch, tim
             if let Body::Hang(ms) = script.body {
                 let echo = world::Tool { body: Body::Echo, ..script };
                 let done = perform(&echo, &watch, &time, call.args());
-                // The gate stops it at its deadline.
-                time.hang(Duration::from_millis(ms)).await;
+                if !watch.is_dead() {
+                    // The gate stops it at its deadline.
+                    time.hang(Duration::from_millis(ms)).await;
+                }
                 return result(done);
             }
             between_turns(|| result(perform(&script, &watch, &time, call.args()))).await
@@ -144,9 +146,10 @@ impl Interceptor for Waits<Judge> {
     async fn judge(&self, subject: &Subject<'_>) -> Interception<Reply, Arc<str>> {
         let Self(judge) = self;
         if judge.concerns(subject) && judge.script.says == Saying::Hang {
-            judge.mark(subject);
-            // The gate stops it when its time is up.
-            judge.time.hang(Duration::from_millis(LIMIT_MS.saturating_add(1))).await;
+            if judge.mark(subject) {
+                // The gate stops it when its time is up.
+                judge.time.hang(Duration::from_millis(LIMIT_MS.saturating_add(1))).await;
+            }
             return Interception::Continue;
         }
         between_turns(|| judge.judge(subject)).await
