@@ -295,6 +295,9 @@ pub(crate) struct VerifyArgs {
     /// Compare with this head, which was copied before, instead of the one that stands beside the log
     #[arg(long, value_name = "SEQ:HASH", value_parser = crate::commands::parse_head)]
     pub(crate) head: Option<Head>,
+    /// The file is an excerpt that begins behind this line, such as a dump of a device's log
+    #[arg(long, value_name = "SEQ:HASH", value_parser = crate::commands::parse_head)]
+    pub(crate) after: Option<Head>,
     /// Print the findings as JSON
     #[arg(long)]
     pub(crate) json: bool,

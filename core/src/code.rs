@@ -108,6 +108,8 @@ vocabulary! {
         Shutdown = "SHUTDOWN",
         /// Too many calls are in flight.
         Overloaded = "OVERLOADED",
+        /// The session has made all the calls that it may make.
+        MaxCallsExceeded = "MAX_CALLS_EXCEEDED",
     }
 }
 

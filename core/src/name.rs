@@ -118,6 +118,28 @@ pub fn check_principal(principal: &str) -> Result<(), NameError> {
     check(principal, MAX_PRINCIPAL, PRINCIPAL)
 }
 
+/// What a tool name looks like: the skeleton of UTS 39 (revision 31, section 4), then in lower case.
+///
+/// Within the grammar of tool names the confusables table of Unicode maps four characters: `0` to `O`, `1` and `I` to `l`,
+/// `m` to `rn`. Lower case on top makes `READ0` and `reado` alike, too: which capitals a reader remembers is chance.
+pub fn skeleton(name: &str) -> impl Iterator<Item = char> {
+    name.chars().flat_map(|c| {
+        let (first, second) = match c {
+            '0' => ('o', None),
+            '1' | 'I' => ('l', None),
+            'm' => ('r', Some('n')),
+            other => (other.to_ascii_lowercase(), None),
+        };
+        core::iter::once(first).chain(second)
+    })
+}
+
+/// Whether a reader could take one tool name for the other: they are equal, equal but for case, or look alike (invariant G3).
+#[must_use]
+pub fn look_alike(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other) || skeleton(one).eq(skeleton(other))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -436,6 +436,7 @@ impl<C: Context, T: Tool> fmt::Display for ErrorText<'_, C, T> {
             End::TooDeep => f.write_str("Too many calls stand above this one"),
             End::Shutdown => f.write_str("The gate is shutting down and takes no more calls"),
             End::Overloaded => f.write_str("Too many calls are in flight; try again later"),
+            End::Spent => f.write_str("The session has made all the calls that it may make"),
             End::NotFound => f.write_str("Tool not found: ").and_then(|()| write::escape(tool, f)),
             End::Hidden => f.write_str("Tool not available to this session: ").and_then(|()| write::escape(tool, f)),
             End::Malformed(error) => write!(f, "malformed_arguments: {error}"),

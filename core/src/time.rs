@@ -92,6 +92,38 @@ impl Now {
     pub const ZERO: Self = Self { monotonic: Instant::from_nanos(0), wall: Timestamp::from_unix_millis(0) };
 }
 
+/// The time of a store that lives as long as its host: it neither goes back nor stands still (invariant C2).
+///
+/// It is the wall clock's, except that while the wall clock is behind, it goes on by the monotonic clock. A clock that is set back
+/// makes nothing live longer, and a machine that slept wakes with what expired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StoreTime {
+    /// The latest reading of the wall clock that was ahead of everything before, and when it was taken.
+    base: Timestamp,
+    at: Instant,
+    /// The latest time given out.
+    mark: Timestamp,
+}
+
+impl StoreTime {
+    /// Time from this reading on.
+    #[must_use]
+    pub const fn start(reading: Now) -> Self {
+        Self { base: reading.wall, at: reading.monotonic, mark: reading.wall }
+    }
+
+    /// The time at this reading.
+    pub fn advance(&mut self, reading: Now) -> Timestamp {
+        let steady = self.base.saturating_add_millis(reading.monotonic.nanos_since(self.at) / 1_000_000);
+        if reading.wall > steady {
+            self.base = reading.wall;
+            self.at = reading.monotonic;
+        }
+        self.mark = self.mark.max(steady).max(reading.wall);
+        self.mark
+    }
+}
+
 /// Where a host gets its time from. Injected everywhere, so that tests can step it.
 pub trait Clock {
     /// The present moment. Must not go backwards in `monotonic`; may step either way in `wall`.
@@ -127,6 +159,7 @@ impl<C: Clock + ?Sized> Clock for &C {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::string::ToString;
 
     #[test]
@@ -140,6 +173,41 @@ mod tests {
         for (millis, text) in cases {
             assert_eq!(Timestamp::from_unix_millis(millis).to_string(), text);
         }
+    }
+
+    const fn reading(nanos: u64, wall: u64) -> Now {
+        Now { monotonic: Instant::from_nanos(nanos), wall: Timestamp::from_unix_millis(wall) }
+    }
+
+    proptest! {
+        /// C2: whatever the clocks do, the store's time goes on at least as fast as the monotonic clock and never back.
+        #[test]
+        fn c2_store_time_never_goes_back_nor_stands_still(steps in prop::collection::vec((0_u64..5_000, -9_000_i64..9_000), 1..50)) {
+            let mut clock = reading(0, 1_796_000_000_000);
+            let mut time = StoreTime::start(clock);
+            let (mut last, mut lowest) = (clock.wall, clock.wall);
+            for (pass, step) in steps {
+                clock.monotonic = clock.monotonic.saturating_add_nanos(pass * 1_000_000);
+                clock.wall = Timestamp::from_unix_millis(clock.wall.as_unix_millis().saturating_add_signed(step));
+                lowest = lowest.saturating_add_millis(pass);
+                let now = time.advance(clock);
+                prop_assert!(now >= last && now >= clock.wall && now >= lowest);
+                last = now;
+            }
+        }
+    }
+
+    #[test]
+    fn c2_time_adds_up_from_readings_closer_than_a_millisecond() {
+        const START: u64 = 1_000_000;
+        let mut time = StoreTime::start(reading(0, START));
+        for step in 1..=10 {
+            time.advance(reading(step * 300_000, START));
+        }
+        let end = Timestamp::from_unix_millis(START + 3);
+        assert_eq!(time.advance(reading(3_000_000, START)), end);
+        // Even a monotonic clock that goes back, which is broken, turns no time back.
+        assert_eq!(time.advance(reading(0, START - 10)), end);
     }
 
     #[test]

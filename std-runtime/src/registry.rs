@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use callgate_core::call::Lookup;
 use callgate_core::context::CallContext;
+use callgate_core::name::skeleton;
 use foldhash::fast::RandomState;
 
 use crate::lock::ArcSwap;
@@ -193,7 +194,7 @@ fn twins(tools: &[Arc<Tool>]) -> Vec<RegistryProblem> {
             continue;
         }
         let fold = first(&mut folded, name.to_ascii_lowercase(), name);
-        let skeleton = first(&mut skeletons, skeleton(name), name);
+        let skeleton = first(&mut skeletons, skeleton(name).collect(), name);
         if let Some(first) = fold {
             problems.push(RegistryProblem::CaseTwin { first: first.to_owned(), second: name.to_owned() });
         } else if let Some(first) = skeleton {
@@ -212,23 +213,6 @@ fn first<'t>(seen: &mut HashMap<String, &'t str>, key: String, name: &'t str) ->
             None
         }
     }
-}
-
-/// What a name looks like: the skeleton of UTS 39 (revision 31, section 4), then in lower case.
-///
-/// Within the grammar of tool names the confusables table of Unicode maps four characters: `0` to `O`, `1` and `I` to `l`,
-/// `m` to `rn`. Lower case on top makes `READ0` and `reado` alike, too: which capitals a reader remembers is chance.
-fn skeleton(name: &str) -> String {
-    let mut skeleton = String::with_capacity(name.len());
-    for c in name.chars() {
-        match c {
-            '0' => skeleton.push('o'),
-            '1' | 'I' => skeleton.push('l'),
-            'm' => skeleton.push_str("rn"),
-            other => skeleton.push(other.to_ascii_lowercase()),
-        }
-    }
-    skeleton
 }
 
 /// Names that become one where only letters, digits and `_` are left, as some model interfaces want them.

@@ -1,9 +1,11 @@
 //! Calls to each kind of end, both ways, and what must stand in their outcomes and in the log.
 
 use callgate_core::audit::chain::Head;
+use callgate_core::confirm::Verdict;
 use callgate_core::context::{CallContext, Mode, Scopes};
+use callgate_core::fixed::{AuditRing, Buffer, DecideFault};
 
-use crate::buffer::{Buffer, has};
+use crate::buffer::{Has as _, has};
 use crate::host::{Door, Host, Mood, Sent};
 use crate::{Checked, say};
 
@@ -53,6 +55,9 @@ checks! {
     Consent = 45,
     Faults = 46,
     Values = 47,
+    Approved = 48,
+    Spent = 49,
+    Tail = 50,
 }
 
 pub(crate) fn all() -> Checked {
@@ -68,7 +73,7 @@ pub(crate) fn all() -> Checked {
         checked?;
     }
     // N1: the same inputs give the same bytes, whichever door they came through.
-    let same = stages.log.as_str() == steps.log.as_str() && transcripts.0.as_str() == transcripts.1.as_str();
+    let same = stages.log.head() == steps.log.head() && transcripts.0.as_str() == transcripts.1.as_str();
     if same { Ok(()) } else { Err(Check::DoorsAgree) }
 }
 
@@ -142,11 +147,34 @@ fn calls(host: &mut Host, transcript: &mut Transcript) -> Checked {
     host.log_is_full = false;
     expect(host, Check::Limited, &moved, &["RATE_LIMITED", "retry_after_seconds"])?;
 
-    // Twice read, once failed, once redeemed: nothing else ran.
-    if host.runs != 4 {
+    // An approver of another principal, with the scope; whoever asked is none.
+    let worker = CallContext::web("r-4", Some("u1"), Scopes::new("valves"));
+    let drained = Sent {
+        tool: "valve.drain",
+        caller: worker,
+        ..read(r#"{"valve":"a","percent":300,"api_key":"hunter2-hunter2"}"#)
+    };
+    expect(host, Check::Approved, &drained, &[r#""confirm_by":"approver""#, r#""approver_scope":"valves""#])?;
+    let token = "02020202020202020202020202020202";
+    let drained = Sent { token: Some(token), ..drained };
+    expect(host, Check::Approved, &drained, &["APPROVAL_PENDING"])?;
+    let boss = CallContext::web("r-5", Some("boss"), Scopes::new("valves"));
+    let approved = host.decide(Verdict::Approve, &worker) == Err(DecideFault::Unknown)
+        && host.shows(r#"valve.drain({"valve":"a","percent":100,"api_key":"***REDACTED***"})"#, &boss)
+        && host.shows("; clamped: ", &boss)
+        && host.decide(Verdict::Approve, &boss).is_ok()
+        && host.decide(Verdict::Deny, &boss) == Err(DecideFault::Unknown);
+    if !approved {
+        return Err(Check::Approved);
+    }
+    expect(host, Check::Approved, &drained, &[r#""confirmed_by":"approver""#, r#""effect":"done""#])?;
+    expect(host, Check::Spent, &read(valve), &["MAX_CALLS_EXCEEDED", r#""effect":"none""#])?;
+
+    // Twice read, once failed, twice redeemed: nothing else ran.
+    if host.runs != 5 {
         return Err(Check::Runs);
     }
-    if has(transcript.as_str(), "hunter2-hunter2") || host.log.has("hunter2-hunter2") {
+    if has(transcript.as_str(), "hunter2-hunter2") {
         return Err(Check::SecretKept);
     }
     check_log(host)
@@ -154,13 +182,40 @@ fn calls(host: &mut Host, transcript: &mut Transcript) -> Checked {
 
 /// Each line follows the one before it, and there is one for each call whose record the log took.
 fn check_log(host: &Host) -> Checked {
-    let mut head = Head::EMPTY;
+    let texts = [r#""kind":"intent""#, r#""station":"authorize""#, r#""check":"used""#, r#""end":"planned""#];
+    let whole = dump(&host.log)?;
+    if texts.iter().any(|text| !whole.has(text)) || whole.has("hunter2-hunter2") {
+        return Err(Check::Records);
+    }
+    // 25 calls, one of which found the log full; and the intents of the two mutating calls that ran.
+    if host.log.overwritten() != 0 || host.log.lines() != 26 || host.tail.overwritten() < 20 {
+        return Err(Check::Tail);
+    }
+    // The short log is the end of the long one.
+    let tail = dump(&host.tail)?;
+    if host.tail.head() == host.log.head() && whole.as_str().ends_with(tail.as_str()) {
+        Ok(())
+    } else {
+        Err(Check::Tail)
+    }
+}
+
+/// The lines of a ring, each of which follows the one before it.
+fn dump<const BYTES: usize>(ring: &AuditRing<BYTES>) -> Result<Buffer<40_960>, Check> {
+    use core::fmt::Write as _;
+    let mut text = Buffer::new();
+    let mut written = Ok(());
+    ring.dump(|piece| {
+        // Records are ASCII here, so that a piece is a text wherever it ends.
+        let piece = core::str::from_utf8(piece).map_err(|_| core::fmt::Error);
+        written = written.and(piece.and_then(|piece| text.write_str(piece)));
+    });
+    written.map_err(|_| Check::Chain)?;
+    let mut head: Head = ring.before();
     #[expect(clippy::manual_pattern_char_comparison, reason = "the shorter form links a panic")]
-    let lines = host.log.as_str().split(|c: char| c == '\n').filter(|line| !line.is_empty());
+    let lines = text.as_str().split(|c: char| c == '\n').filter(|line| !line.is_empty());
     for line in lines {
         head = head.verify(line).map_err(|_| Check::Chain)?;
     }
-    let texts = [r#""kind":"intent""#, r#""station":"authorize""#, r#""check":"used""#, r#""end":"planned""#];
-    // 21 calls, one of which found the log full; and the intent of the one mutating call that ran.
-    if head.seq == 21 && texts.iter().all(|text| host.log.has(text)) { Ok(()) } else { Err(Check::Records) }
+    if head == ring.head() { Ok(text) } else { Err(Check::Chain) }
 }

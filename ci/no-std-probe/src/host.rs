@@ -1,38 +1,52 @@
-//! The host of a small device: stores in arrays, a log in a buffer, and both doors to the gate.
+//! The host of a small device: what core keeps in memory of a fixed size, and both doors to the gate.
 
-use core::fmt::Write as _;
+use core::cell::Cell;
 
-use callgate_core::audit::chain::Head;
 use callgate_core::audit::{AuditFault, Record};
 use callgate_core::call::{
-    Call, Charge, ChargeMode, Closed, Confirm, Ended, Finished, Load, Lookup, Permit, Ran, StoreFault,
+    Asking, Call, Charge, Closed, Confirm, Ended, Finished, IssueFault, Issued, Load, Loaded, Loading, Lookup, Permit,
+    Ran, StoreFault,
 };
+use callgate_core::confirm::Verdict;
 use callgate_core::context::CallContext;
 use callgate_core::digest::DigestKey;
+use callgate_core::entropy::{Entropy, EntropyError};
+use callgate_core::fixed::{
+    AuditRing, Buffer, CallBudget, Confirmations, DecideFault, Limiter, Question, Tools, write_outcome,
+};
 use callgate_core::intercept::Interception;
 use callgate_core::json::KeySlot;
-use callgate_core::limit::{Allowance, Bucket, Quota};
+use callgate_core::limit::{Allowance, Quota};
 use callgate_core::outcome::Outcome;
 use callgate_core::policy::{ChannelTable, PolicyGate, RuleDef, RuleSet, Subject};
 use callgate_core::request::{Envelope, Request, Settings};
 use callgate_core::step::Step;
 use callgate_core::time::{Instant, Now, Timestamp};
-use callgate_core::tool::Tool;
 
-use crate::buffer::Buffer;
-use crate::store::{SNAPSHOT, Store};
 use crate::unknown;
 use crate::valve::{self, Failure, Valve};
 
-const TOOLS: [Valve; 3] = [valve::READ, valve::MOVE, valve::ASKED];
+static TOOLS: [Valve; 4] = [valve::READ, valve::MOVE, valve::ASKED, valve::APPROVED];
 
 const RULES: RuleSet<'static> = RuleSet::new(&[
     RuleDef::allow(1),
     RuleDef::deny(2).for_tools("valve.*").by_principal("mallory").described("not for Mallory"),
 ]);
 
-/// What may be spent: enough for all calls of the checks but the last.
-const QUOTA: u32 = 15;
+/// What may be spent on each tool: enough for all reads of the checks, and for one move.
+const QUOTA: u32 = 5;
+
+/// How many refused calls a caller may make.
+const ATTEMPTS: u32 = 50;
+
+/// How many calls a session may make: as many as the local shell makes in the checks.
+const CALLS: u32 = 17;
+
+/// How long a question waits, in milliseconds.
+const TTL_MS: u64 = 60_000;
+
+/// The most bytes of text that a ticket keeps.
+const TEXT: usize = 512;
 
 type Ends<'a> = Ended<Envelope<'a>, &'static Valve>;
 
@@ -62,32 +76,40 @@ pub(crate) struct Sent<'a> {
 
 pub(crate) struct Host {
     key: DigestKey,
-    store: Store,
-    bucket: Bucket,
-    head: Head,
+    store: Confirmations<2, TEXT>,
+    limiter: Limiter<8>,
+    budget: CallBudget<6>,
+    dice: Dice,
     pub(crate) door: Door,
     pub(crate) mood: Mood,
     pub(crate) log_is_full: bool,
     /// How often a tool's body ran.
     pub(crate) runs: u32,
-    /// The lines of the log, each with its line break.
-    pub(crate) log: Buffer<16_384>,
+    /// The whole log.
+    pub(crate) log: AuditRing<40_960>,
+    /// The same log, of which only the latest lines are kept.
+    pub(crate) tail: AuditRing<2_048>,
     /// The last outcome.
     pub(crate) outcome: Buffer<2_048>,
 }
 
 impl Host {
     pub(crate) fn new(door: Door) -> Self {
+        let quota = |limit| Quota::per_window(unknown(limit), 60_000).ok();
+        let mut store = Confirmations::new().with_at_most_per_principal(unknown(2));
+        store.attach_approvers(true);
         Self {
             key: DigestKey::new(unknown([7; 32])),
-            store: Store::new(),
-            bucket: Bucket::FRESH,
-            head: Head::EMPTY,
+            store,
+            limiter: Limiter::new(quota(QUOTA), quota(ATTEMPTS)),
+            budget: CallBudget::new(unknown(CALLS)),
+            dice: Dice(Cell::new(0)),
             door,
             mood: Mood::Easy,
             log_is_full: false,
             runs: 0,
-            log: Buffer::new(),
+            log: AuditRing::new(),
+            tail: AuditRing::new(),
             outcome: Buffer::new(),
         }
     }
@@ -95,7 +117,7 @@ impl Host {
     /// Takes one call through the gate and keeps what came out as text. False when the outcome has no room.
     pub(crate) fn call(&mut self, sent: &Sent<'_>) -> bool {
         let mut keys = [KeySlot::default(); 16];
-        let mut snapshot = [0; SNAPSHOT];
+        let mut snapshot = [0; TEXT];
         let key = self.key.clone();
         let request = Request {
             tool: unknown(sent.tool),
@@ -107,14 +129,13 @@ impl Host {
             Door::Stages => self.through_stages(envelope, &mut snapshot),
             Door::Steps => self.through_steps(envelope, &mut snapshot),
         };
-        self.outcome.clear();
-        outcome.write_json(&mut self.outcome).is_ok()
+        matches!(write_outcome(&outcome, &mut self.outcome), Ok(true))
     }
 
     fn through_stages<'a>(
         &mut self,
         envelope: Envelope<'a>,
-        snapshot: &'a mut [u8; SNAPSHOT],
+        snapshot: &'a mut [u8; TEXT],
     ) -> Outcome<Envelope<'a>, &'static Valve> {
         let (Ok(ended) | Err(ended)) = self.stages(envelope, snapshot);
         let mut closed = ended.close(now());
@@ -124,13 +145,16 @@ impl Host {
     }
 
     #[expect(clippy::result_large_err, reason = "an ended call is a value of the pipeline, moved once")]
-    fn stages<'a>(&mut self, envelope: Envelope<'a>, snapshot: &'a mut [u8; SNAPSHOT]) -> Result<Ends<'a>, Ends<'a>> {
+    fn stages<'a>(&mut self, envelope: Envelope<'a>, snapshot: &'a mut [u8; TEXT]) -> Result<Ends<'a>, Ends<'a>> {
         let call = Call::request(envelope, now());
+        if let Err(why) = self.budget.take(&call.caller()) {
+            return Err(call.turn_away(why));
+        }
         let found = find(call.asked().tool);
         let call = match call.resolve(found)? {
             Load::Fresh(call) => call,
             Load::Stored(loading) => {
-                let found = self.store.load(loading.ticket(), now().wall, snapshot);
+                let found = self.load(&loading, snapshot);
                 loading.loaded(found)?
             }
         };
@@ -142,12 +166,12 @@ impl Host {
         let call = match call.confirm()? {
             Confirm::NotNeeded(call) => call,
             Confirm::Ask(asking) => {
-                let issued = self.store.issue(&asking, now().wall);
+                let issued = self.issue(&asking);
                 return Err(asking.asked(issued));
             }
             Confirm::Redeem(redeeming) => {
-                let claimed = self.store.claim(&redeeming, now().wall);
-                redeeming.redeemed(claimed)?
+                let claimed = self.store.claim(redeeming.ticket(), &redeeming.binding(), now());
+                redeeming.redeemed(Ok(claimed))?
             }
         };
         let verdict = self.judge(&call.subject());
@@ -161,19 +185,22 @@ impl Host {
     fn through_steps<'a>(
         &mut self,
         envelope: Envelope<'a>,
-        snapshot: &'a mut [u8; SNAPSHOT],
+        snapshot: &'a mut [u8; TEXT],
     ) -> Outcome<Envelope<'a>, &'static Valve> {
         let mut room = Some(snapshot);
         let mut step = Step::start(envelope, now());
         loop {
             step = match step {
-                Step::Find(call) => {
-                    let found = find(call.asked().tool);
-                    call.found(found)
-                }
+                Step::Find(call) => match self.budget.take(&call.caller()) {
+                    Ok(()) => {
+                        let found = find(call.asked().tool);
+                        call.found(found)
+                    }
+                    Err(why) => call.turned_away(why),
+                },
                 Step::Load(loading) => {
                     let found = match room.take() {
-                        Some(room) => self.store.load(loading.ticket(), now().wall, room),
+                        Some(room) => self.load(&loading, room),
                         None => Err(StoreFault),
                     };
                     loading.answer(found)
@@ -187,12 +214,12 @@ impl Host {
                     call.answer(allowance)
                 }
                 Step::Issue(asking) => {
-                    let issued = self.store.issue(&asking, now().wall);
+                    let issued = self.issue(&asking);
                     asking.answer(issued)
                 }
                 Step::Redeem(redeeming) => {
-                    let claimed = self.store.claim(&redeeming, now().wall);
-                    redeeming.answer(claimed)
+                    let claimed = self.store.claim(redeeming.ticket(), &redeeming.binding(), now());
+                    redeeming.answer(Ok(claimed))
                 }
                 Step::Intercept(call) => {
                     let verdict = self.judge(&call.subject());
@@ -217,17 +244,32 @@ impl Host {
         }
     }
 
+    fn load<'a>(
+        &mut self,
+        loading: &Loading<Envelope<'_>, &Valve>,
+        room: &'a mut [u8; TEXT],
+    ) -> Result<Option<Loaded<&'a [u8]>>, StoreFault> {
+        loading.ticket().map_or(Ok(None), |ticket| self.store.load(ticket, room, now()))
+    }
+
+    fn issue(&mut self, asking: &Asking<Envelope<'_>, &Valve>) -> Result<Issued, IssueFault> {
+        let summary = asking.summary();
+        self.store.issue(&Question::of(asking, &summary), TTL_MS, &self.dice, now())
+    }
+
+    /// Lets `approver` decide the first question that it can.
+    pub(crate) fn decide(&mut self, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+        let first = self.store.pending(approver, now()).next().map(|pending| pending.ticket);
+        self.store.decide(first.ok_or(DecideFault::Unknown)?, verdict, approver, now())
+    }
+
+    /// Whether the summary of the question that `approver` could decide holds `text`.
+    pub(crate) fn shows(&mut self, text: &str, approver: &CallContext<'_>) -> bool {
+        self.store.pending(approver, now()).any(|pending| crate::buffer::has(pending.summary, text))
+    }
+
     fn charge(&mut self, charge: Option<Charge<'_>>) -> Result<Allowance, StoreFault> {
-        let Some(charge) = charge else { return Ok(Allowance::Unlimited) };
-        let quota = Quota::per_window(unknown(QUOTA), 60_000).map_err(|_| StoreFault)?;
-        let answer = match charge.mode {
-            ChargeMode::Take => quota.charge(self.bucket, charge.cost, now().monotonic),
-            ChargeMode::Probe => quota.peek(self.bucket, charge.cost, now().monotonic),
-        };
-        if let Allowance::Granted { bucket, .. } = answer {
-            self.bucket = bucket;
-        }
-        Ok(answer)
+        Ok(charge.map_or(Allowance::Unlimited, |charge| self.limiter.charge(&charge, now().monotonic)))
     }
 
     fn judge(&self, subject: &Subject<'_>) -> Interception<&'static str, &'static str> {
@@ -249,14 +291,15 @@ impl Host {
 
     fn settle(&mut self, closed: &mut Closed<Envelope<'_>, &'static Valve>) {
         let settlement = closed.settlement();
-        if let (Some(refund), Ok(quota)) = (settlement.refund, Quota::per_window(unknown(QUOTA), 60_000)) {
-            self.bucket = quota.refund(self.bucket, refund.receipt, refund.units, now().monotonic);
+        if let Some(refund) = settlement.refund {
+            self.limiter.refund(&refund, now().monotonic);
         }
         if let Some(ticket) = settlement.withdraw {
             self.store.withdraw(ticket);
         }
-        if settlement.attempt.is_some() {
-            closed.settle(Ok(Allowance::Unlimited));
+        if let Some(key) = settlement.attempt {
+            let attempts = self.limiter.attempt(&key, now().monotonic);
+            closed.settle(Ok(attempts));
         }
     }
 
@@ -264,11 +307,8 @@ impl Host {
         if self.log_is_full {
             return Err(AuditFault);
         }
-        let mut line = Buffer::<1_536>::new();
-        let head = self.head.append(record, &mut line).map_err(|_| AuditFault)?;
-        writeln!(self.log, "{}", line.as_str()).map_err(|_| AuditFault)?;
-        self.head = head;
-        Ok(())
+        self.tail.record(record)?;
+        self.log.record(record)
     }
 }
 
@@ -277,9 +317,17 @@ fn gate() -> PolicyGate<'static> {
 }
 
 fn find(name: &str) -> Lookup<&'static Valve> {
-    match TOOLS.iter().find(|tool| tool.spec().name == name) {
-        Some(tool) => Lookup::Found(tool),
-        None => Lookup::Unknown,
+    Tools::new(&TOOLS).map_or(Lookup::Unknown, |tools| tools.find(name))
+}
+
+/// Both doors draw the same; a device draws from its source of randomness.
+struct Dice(Cell<u8>);
+
+impl Entropy for Dice {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
+        self.0.set(self.0.get().wrapping_add(1));
+        bytes.fill(self.0.get());
+        Ok(())
     }
 }
 

@@ -10,7 +10,6 @@
 mod buffer;
 mod checks;
 mod host;
-mod store;
 mod surface;
 mod valve;
 

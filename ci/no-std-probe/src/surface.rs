@@ -11,6 +11,7 @@ use callgate_core::context::{CallContext, Scopes};
 use callgate_core::digest::{Digest, DigestBuilder, DigestKey};
 use callgate_core::entropy::{Entropy, EntropyError};
 use callgate_core::fields;
+use callgate_core::fixed::{Buffer, Tools};
 use callgate_core::inspect::{Inspection, Wiring};
 use callgate_core::json::{KeySlot, Limits, Number, key_capacity};
 use callgate_core::limit::{LimitExceeded, LimitKey, Quota};
@@ -25,7 +26,7 @@ use callgate_core::time::Timestamp;
 use callgate_core::tool::{FieldRule, Tool};
 use serde::Deserialize;
 
-use crate::buffer::Buffer;
+use crate::buffer::Has as _;
 use crate::checks::Check;
 use crate::valve::{self, SCHEMA};
 use crate::{Checked, unknown};
@@ -244,6 +245,7 @@ fn faults() -> Checked {
     let channels = unknown([ChannelPolicy::new("a"), ChannelPolicy::new("a")]);
     say(&ChannelTable::new(&channels).check().err().ok_or(Check::Faults)?)?;
     say(&unknown("x").parse::<Digest>().err().ok_or(Check::Faults)?)?;
+    say(&Tools::new(unknown(&[valve::READ, valve::READ])).err().ok_or(Check::Faults)?)?;
     for code in Code::ALL {
         ensure(Code::parse(unknown(code.as_str())) == Some(*code), Check::Faults)?;
     }

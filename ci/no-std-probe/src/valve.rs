@@ -11,6 +11,7 @@ pub(crate) type Failure = Failed<&'static str>;
 pub(crate) const READ: Valve = read::TOOL;
 pub(crate) const MOVE: Valve = turn::TOOL;
 pub(crate) const ASKED: Valve = open::TOOL;
+pub(crate) const APPROVED: Valve = drain::TOOL;
 
 #[derive(Arguments, Clone, Copy, PartialEq)]
 #[arguments(rename_all = "lowercase")]
@@ -78,6 +79,17 @@ fn open(
     #[param(secret)] api_key: Option<&str>,
 ) -> Result<&'static str, &'static str> {
     obey(&Order { valve, percent, speed, mode, window, api_key })
+}
+
+/// Empties a valve
+#[tool(no_std, name = "valve.drain", mutating, confirm(approver = "valves"))]
+fn drain(
+    #[param(length(1..=40))] valve: &str,
+    #[param(clamp(0..=100))] percent: u8,
+    #[param(secret)] api_key: Option<&str>,
+) -> Result<&'static str, &'static str> {
+    let order = Order { valve, percent, speed: 0.0, mode: Mode::Slow, window: None, api_key };
+    obey(&order)
 }
 
 fn obey(order: &Order<'_>) -> Result<&'static str, &'static str> {

@@ -1,6 +1,9 @@
 //! Stage 7: a call that needs a yes asks for it, or redeems the one it was given.
 
+use core::fmt;
+
 use crate::args::Args;
+use crate::clamp;
 use crate::code::Station;
 use crate::confirm::{Binding, By, Refusal, Token, caller_digest, principal_digest};
 use crate::context::CallContext;
@@ -27,8 +30,8 @@ pub enum Confirm<C, T> {
     Redeem(Redeeming<C, T>),
 }
 
-impl<C: Context, T> core::fmt::Debug for Confirm<C, T> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl<C: Context, T> fmt::Debug for Confirm<C, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotNeeded(call) => f.debug_tuple("NotNeeded").field(call).finish(),
             Self::Ask(asking) => f.debug_tuple("Ask").field(asking).finish(),
@@ -139,6 +142,13 @@ impl<C: Context, T: Tool> Asking<C, T> {
         self.call.args()
     }
 
+    /// What an approver is shown: the name, the clamped arguments as JSON in full, secrets replaced, and each value that was
+    /// clamped (invariants D1, D2, K3). Made of the arguments that will run, by the gate alone; nothing that the caller worded
+    /// stands outside them.
+    pub fn summary(&self) -> impl fmt::Display {
+        Summary(self)
+    }
+
     /// The call that asks.
     pub const fn call(&self) -> &Call<C, T, Live> {
         &self.call
@@ -167,6 +177,25 @@ impl<C: Context, T: Tool> Asking<C, T> {
     /// Takes the answer of a host that has nobody to ask.
     pub fn no_approver(self) -> Ended<C, T> {
         self.asked(Err(IssueFault::NoApprover))
+    }
+}
+
+struct Summary<'a, C, T>(&'a Asking<C, T>);
+
+impl<C: Context, T: Tool> fmt::Display for Summary<'_, C, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let call = self.0.call();
+        let fields = call.spec().fields;
+        write!(f, "{}({})", call.spec().name, call.context().settings().redaction.args(self.0.args(), fields))?;
+        let mut separator = "; clamped: ";
+        let mut result = Ok(());
+        clamp::changes(self.0.args(), fields, &mut |change| {
+            if result.is_ok() {
+                result = write!(f, "{separator}{change}");
+                separator = ", ";
+            }
+        });
+        result
     }
 }
 
@@ -236,14 +265,14 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
     }
 }
 
-impl<C: Context, T> core::fmt::Debug for Asking<C, T> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl<C: Context, T> fmt::Debug for Asking<C, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Asking").field("call", &self.call).finish_non_exhaustive()
     }
 }
 
-impl<C: Context, T> core::fmt::Debug for Redeeming<C, T> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl<C: Context, T> fmt::Debug for Redeeming<C, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redeeming").field("call", &self.call).finish_non_exhaustive()
     }
 }

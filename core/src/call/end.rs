@@ -28,6 +28,8 @@ pub enum End<O, F, X> {
     Shutdown,
     /// Too many calls are in flight.
     Overloaded,
+    /// The session has made all its calls.
+    Spent,
     /// No such tool.
     NotFound,
     /// The tool is outside the caller's view.
@@ -104,6 +106,7 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
             Self::TooDeep | Self::Denied(_) => Code::Forbidden,
             Self::Shutdown => Code::Shutdown,
             Self::Overloaded => Code::Overloaded,
+            Self::Spent => Code::MaxCallsExceeded,
             Self::NotFound => Code::ToolNotFound,
             Self::Hidden => Code::CapabilityDenied,
             Self::Limited { .. } => Code::RateLimited,
@@ -133,6 +136,7 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
             Self::TooDeep => "too_deep",
             Self::Shutdown => "shutdown",
             Self::Overloaded => "overloaded",
+            Self::Spent => "spent",
             Self::NotFound => "not_found",
             Self::Hidden => "hidden",
             Self::Malformed(_) => "malformed",

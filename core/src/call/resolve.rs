@@ -39,6 +39,8 @@ pub enum TurnAway {
     Shutdown,
     /// Too many calls are in flight (invariant X6).
     Overloaded,
+    /// The caller's session has made all the calls that it may make.
+    Spent,
 }
 
 impl<C: Context> Call<C, (), Requested> {
@@ -59,6 +61,7 @@ impl<C: Context> Call<C, (), Requested> {
         let end = match why {
             TurnAway::Shutdown => End::Shutdown,
             TurnAway::Overloaded => End::Overloaded,
+            TurnAway::Spent => End::Spent,
         };
         Ended::new(self.ctx, None, Station::Resolve, end)
     }

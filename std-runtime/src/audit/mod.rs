@@ -21,7 +21,9 @@ pub use jsonl::{Durability, JsonlAudit, JsonlError, JsonlOptions};
 pub use memory::MemoryAudit;
 pub use spool::Spool;
 pub use tracing::TracingAudit;
-pub use verify::{Against, OpenIntent, Problem, ProblemKind, Report, verify, verify_file};
+pub use verify::{
+    Against, OpenIntent, Problem, ProblemKind, Report, verify, verify_after, verify_file, verify_file_after,
+};
 
 pub use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 

@@ -59,6 +59,11 @@ pub enum ProblemKind {
     NoAnchor,
     /// The anchor cannot be read.
     DamagedAnchor,
+    /// What was recorded ends before the first line that is here: nobody can compare.
+    Overwritten {
+        /// How many lines were recorded.
+        anchored: u64,
+    },
 }
 
 impl fmt::Display for Problem {
@@ -80,6 +85,9 @@ impl fmt::Display for Problem {
                 "there is no .head file to compare with, so nobody can say whether lines are missing at the end",
             ),
             ProblemKind::DamagedAnchor => f.write_str("the .head file cannot be read"),
+            ProblemKind::Overwritten { anchored } => {
+                write!(f, "the head is that of {anchored} lines, and this excerpt begins behind them")
+            }
         }
     }
 }
@@ -158,6 +166,15 @@ pub enum Against {
 /// # Errors
 /// A file cannot be read. What is wrong with the content is no error but in the report.
 pub fn verify_file(path: &Path, kept: Option<Head>) -> Result<Report, FileError> {
+    verify_file_after(path, Head::EMPTY, kept)
+}
+
+/// Verifies the file at `path` as [`verify_file`] does, as an excerpt that begins behind the line of `after`: the dump of an
+/// [`AuditRing`](callgate_core::fixed::AuditRing), or what is left of a log whose older lines were put aside.
+///
+/// # Errors
+/// As [`verify_file`].
+pub fn verify_file_after(path: &Path, after: Head, kept: Option<Head>) -> Result<Report, FileError> {
     // Whoever may read the files may verify them, be it a copy that belongs to somebody else.
     let log = File::open(path).map_err(FileError::io(path, "open"))?;
     private_file::lock_shared(&log, path, Duration::from_secs(5))?;
@@ -177,7 +194,7 @@ pub fn verify_file(path: &Path, kept: Option<Head>) -> Result<Report, FileError>
     // What is appended from here on is not looked at.
     let length = log.metadata().map_err(FileError::io(path, "look at"))?.len();
     log.unlock().map_err(FileError::io(path, "let go of"))?;
-    verify(&mut BufReader::new(Read::take(log, length)), against).map_err(FileError::io(path, "read"))
+    verify_after(&mut BufReader::new(Read::take(log, length)), after, against).map_err(FileError::io(path, "read"))
 }
 
 /// Verifies a log, in as much memory as its longest line and the calls that are open at once take.
@@ -185,7 +202,15 @@ pub fn verify_file(path: &Path, kept: Option<Head>) -> Result<Report, FileError>
 /// # Errors
 /// Those of `log`.
 pub fn verify(log: &mut dyn BufRead, against: Against) -> io::Result<Report> {
-    let mut verifier = Verifier::new(against);
+    verify_after(log, Head::EMPTY, against)
+}
+
+/// Verifies an excerpt of a log that begins behind the line of `after`.
+///
+/// # Errors
+/// Those of `log`.
+pub fn verify_after(log: &mut dyn BufRead, after: Head, against: Against) -> io::Result<Report> {
+    let mut verifier = Verifier::new(after, against);
     loop {
         let mut line = Vec::new();
         let read = log.take(tail::MAX_READ).read_until(b'\n', &mut line)?;
@@ -252,11 +277,11 @@ struct AnyVersion {
 }
 
 impl Verifier {
-    fn new(against: Against) -> Self {
-        Self {
+    fn new(after: Head, against: Against) -> Self {
+        let mut verifier = Self {
             report: Report {
                 lines: 0,
-                head: Head::EMPTY,
+                head: after,
                 beyond_anchor: 0,
                 intents: 0,
                 terminals: 0,
@@ -267,12 +292,22 @@ impl Verifier {
                 open_intents: Vec::new(),
                 open_intent_count: 0,
             },
-            head: Head::EMPTY,
+            head: after,
             against,
-            met: matches!(against, Against::Head(Head { seq: 0, .. })),
+            met: matches!(against, Against::Head(anchored) if anchored.seq <= after.seq),
             open: HashMap::new(),
             open_lines: 0,
+        };
+        match against {
+            Against::Head(Head { seq, hash }) if seq == after.seq && seq > 0 && hash != after.hash => {
+                verifier.problem(ProblemKind::Forked);
+            }
+            Against::Head(Head { seq, .. }) if seq < after.seq => {
+                verifier.problem(ProblemKind::Overwritten { anchored: seq });
+            }
+            _ => {}
         }
+        verifier
     }
 
     fn problem(&mut self, kind: ProblemKind) {

@@ -5,7 +5,7 @@ use std::fmt;
 use callgate_core::confirm::{Binding, By, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
-use callgate_core::time::{Instant, Now, Timestamp};
+use callgate_core::time::{StoreTime, Timestamp};
 
 use super::table::{Capacity, Table};
 use super::{ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, StoreFault};
@@ -132,72 +132,5 @@ impl ConfirmationStore for MemoryConfirmations {
     fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
         let (shelf, now, _) = self.open();
         Ok(shelf.table.pending(approver, max, now))
-    }
-}
-
-/// Time that neither goes back nor stands still.
-struct StoreTime {
-    /// The latest reading of the wall clock that was ahead of everything before, and when it was taken.
-    base: Timestamp,
-    at: Instant,
-    /// The latest time given out (invariant C2).
-    mark: Timestamp,
-}
-
-impl StoreTime {
-    fn start(reading: Now) -> Self {
-        Self { base: reading.wall, at: reading.monotonic, mark: reading.wall }
-    }
-
-    fn advance(&mut self, reading: Now) -> Timestamp {
-        let steady = self.base.saturating_add_millis(reading.monotonic.nanos_since(self.at) / 1_000_000);
-        if reading.wall > steady {
-            self.base = reading.wall;
-            self.at = reading.monotonic;
-        }
-        self.mark = self.mark.max(steady).max(reading.wall);
-        self.mark
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::{Clock, ManualClock};
-    use proptest::prelude::*;
-    use std::time::Duration;
-
-    proptest! {
-        /// C2: whatever the clocks do, the store's time goes on at least as fast as the monotonic clock and never back.
-        #[test]
-        fn c2_store_time_never_goes_back_nor_stands_still(steps in prop::collection::vec((0_u64..5_000, -9_000_i64..9_000), 1..50)) {
-            let clock = ManualClock::new();
-            let mut time = StoreTime::start(clock.now());
-            let (mut last, mut lowest) = (clock.now().wall, clock.now().wall);
-            for (pass, step) in steps {
-                clock.advance_monotonic(Duration::from_millis(pass));
-                clock.step_wall(step);
-                lowest = lowest.saturating_add_millis(pass);
-                let now = time.advance(clock.now());
-                prop_assert!(now >= last && now >= clock.now().wall && now >= lowest);
-                last = now;
-            }
-        }
-    }
-
-    #[test]
-    fn c2_time_adds_up_from_readings_closer_than_a_millisecond() {
-        let clock = ManualClock::new();
-        let mut time = StoreTime::start(clock.now());
-        let start = time.advance(clock.now());
-        for _ in 0..10 {
-            clock.advance_monotonic(Duration::from_micros(300));
-            time.advance(clock.now());
-        }
-        assert_eq!(time.advance(clock.now()), start.saturating_add_millis(3));
-        // Even a monotonic clock that goes back, which is broken, turns no time back.
-        clock.step_wall(-10);
-        clock.set(Now { monotonic: Instant::from_nanos(0), ..clock.now() });
-        assert_eq!(time.advance(clock.now()), start.saturating_add_millis(3));
     }
 }

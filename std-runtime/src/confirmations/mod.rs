@@ -24,14 +24,13 @@ pub use wall_time::WallTime;
 pub use crate::guarantee::Guarantee;
 pub use crate::private_file::FileError;
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::Arc;
 
 pub use callgate_core::call::{IssueFault, Issued, StoreFault};
 pub use callgate_core::confirm::{Binding, By, DecideError, Refusal, TicketState, Token, Verdict};
 
 use callgate_core::call::Asking;
-use callgate_core::clamp;
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::request::Context;
@@ -59,7 +58,7 @@ pub struct PendingRequest<'a> {
     pub tool: &'a str,
     /// The arguments' text as it was sent. Kept as it is, secrets included: the call will run on it.
     pub arguments: &'a [u8],
-    /// What an approver is shown: redacted, whole, and safe to print. Empty where no approver is asked. See [`summarize`].
+    /// What an approver is shown: redacted, whole, and safe to print. Empty where no approver is asked. See [`Asking::summary`].
     pub summary: String,
 }
 
@@ -67,7 +66,7 @@ impl<'a> PendingRequest<'a> {
     /// The request of a call that needs a ticket.
     pub fn of<C: Context, T: Tool>(asking: &'a Asking<C, T>) -> Self {
         let summary = match asking.by() {
-            By::Approver => summarize(asking),
+            By::Approver => asking.summary().to_string(),
             By::Caller => String::new(),
         };
         Self {
@@ -107,22 +106,6 @@ impl fmt::Debug for PendingRequest<'_> {
     }
 }
 
-/// What an approver is shown of a call: the clamped arguments as JSON in full, secrets replaced, and each value that was
-/// clamped (invariants D1, D2, K3). Made of the arguments that will run, by the gate alone; nothing that the caller worded
-/// stands outside them.
-pub fn summarize<C: Context, T: Tool>(asking: &Asking<C, T>) -> String {
-    let call = asking.call();
-    let fields = call.spec().fields;
-    let redacted = call.context().settings().redaction.args(asking.args(), fields);
-    let mut text = format!("{}({redacted})", call.spec().name);
-    let mut separator = "; clamped: ";
-    clamp::changes(asking.args(), fields, &mut |change| {
-        let _ = write!(text, "{separator}{change}");
-        separator = ", ";
-    });
-    text
-}
-
 /// A confirmation that waits for an approver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "stores elsewhere make it, and must not leave out anything")]
@@ -141,7 +124,7 @@ pub struct PendingApproval {
     pub request_id: String,
     /// The scope that the approver needs.
     pub scope: String,
-    /// What would run; see [`summarize`].
+    /// What would run; see [`Asking::summary`].
     pub summary: String,
     /// When it was asked, by the store's clock.
     pub issued_at: Timestamp,

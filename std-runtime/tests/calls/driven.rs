@@ -9,6 +9,7 @@ use callgate_core::digest::DigestKey;
 use callgate_core::intercept::Interception;
 use callgate_core::json::KeySlot;
 use callgate_core::limit::Allowance;
+use callgate_core::outcome::Outcome;
 use callgate_core::policy::{ChannelTable, PolicyGate, Subject};
 use callgate_core::request::{Envelope, Request, Settings};
 use callgate_core::time::{Now, Timestamp};
@@ -34,6 +35,7 @@ pub(crate) const CASES: &[Case] = &{
         case("too_deep"),
         case("shutdown"),
         case("overloaded"),
+        case("spent"),
         case("not_found"),
         case("hidden"),
         case("malformed"),
@@ -63,7 +65,7 @@ pub(crate) const CASES: &[Case] = &{
     ]
 };
 
-struct TestTool {
+pub(crate) struct TestTool {
     spec: ToolSpec<'static>,
     end: &'static str,
 }
@@ -100,11 +102,15 @@ impl Tool for TestTool {
 type Calling<'a> = Envelope<'a>;
 type End<'a, 't> = Ended<Calling<'a>, &'t TestTool>;
 
+/// Listens to what came of a call.
+pub(crate) type OutcomeEar = dyn Fn(&Outcome<Envelope<'_>, &TestTool>);
+
 /// What listens to a call on its way.
 #[derive(Default)]
 pub(crate) struct Ears<'e> {
     pub(crate) subject: Option<&'e dyn Fn(&Subject<'_>)>,
     pub(crate) terminal: Option<&'e dyn Fn(&Record<'_>)>,
+    pub(crate) outcome: Option<&'e OutcomeEar>,
 }
 
 /// The arguments of the calls: a secret and something else.
@@ -167,6 +173,10 @@ pub(crate) fn drive_with(
     if let Some(terminal) = ears.terminal {
         terminal(&record);
     }
+    let outcome = closed.audited(written);
+    if let Some(listen) = ears.outcome {
+        listen(&outcome);
+    }
     written
 }
 
@@ -190,6 +200,7 @@ fn stages<'a, 't>(
     let call = match case.end {
         "shutdown" => return Err(call.turn_away(TurnAway::Shutdown)),
         "overloaded" => return Err(call.turn_away(TurnAway::Overloaded)),
+        "spent" => return Err(call.turn_away(TurnAway::Spent)),
         _ => call,
     };
     let found = match case.end {

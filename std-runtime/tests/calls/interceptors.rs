@@ -25,7 +25,7 @@ fn judge(interceptors: &Interceptors<u32>) -> Verdict {
     let verdict = Mutex::new(None);
     let ears = Ears {
         subject: Some(&|subject| *verdict.lock().expect("no panic") = Some(interceptors.judge(subject))),
-        terminal: None,
+        ..Ears::default()
     };
     drive_with(Case { end: "done", mutating: false }, "r1", ARGUMENTS, &MemoryAudit::new(), &ears).expect("written");
     verdict.into_inner().expect("no panic").expect("it was judged")

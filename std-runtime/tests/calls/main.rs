@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod driven;
+mod fixed;
 mod interceptors;
 mod log;
 mod observers;

@@ -19,7 +19,7 @@ fn tell(case: Case, observers: &Observers) {
         }
     };
     let ended = |record: &callgate_core::audit::Record<'_>| observers.ended(record);
-    let ears = Ears { subject: Some(&executing), terminal: Some(&ended) };
+    let ears = Ears { subject: Some(&executing), terminal: Some(&ended), ..Ears::default() };
     drive_with(case, "r1", ARGUMENTS, &MemoryAudit::new(), &ears).expect("memory writes");
 }
 

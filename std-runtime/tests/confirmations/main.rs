@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod bench;
+mod fixed;
 mod model;
 mod on_disk;
 mod races;
@@ -15,6 +16,7 @@ use callgate_std::entropy::SeededEntropy;
 
 use bench::Bench;
 use callgate_std::clock::ManualClock;
+use fixed::device;
 use reopened::every_shared_store;
 use suite::every_store;
 
@@ -45,7 +47,7 @@ fn at(path: &Path, clock: &ManualClock, seed: u64) -> Box<dyn ConfirmationStore>
     Box::new(store)
 }
 
-every_store!(memory file);
+every_store!(memory file device);
 every_shared_store!(file: at);
 
 #[test]
@@ -73,6 +75,16 @@ fn n2_memory_refines_the_model() {
 #[test]
 fn c2_memory_refines_the_model_while_the_clock_steps() {
     model::refines(&memory, 512, true, model::Time::Steady);
+}
+
+#[test]
+fn n2_the_store_of_a_device_refines_the_model() {
+    model::refines(&device, 128, false, model::Time::Steady);
+}
+
+#[test]
+fn c2_the_store_of_a_device_refines_the_model_while_the_clock_steps() {
+    model::refines(&device, 256, true, model::Time::Steady);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use callgate_core::audit::chain::Head;
 use callgate_sqlite::SqliteAudit;
-use callgate_std::audit::{Report, verify_file};
+use callgate_std::audit::{Report, verify_file_after};
 use serde_json::{Value, json};
 
 use super::super::Setting;
@@ -21,9 +21,13 @@ pub(in crate::commands) fn verify(
     terminal: &mut Terminal,
 ) -> Result<Exit, Trouble> {
     let file = log_file(args.file.as_deref(), setting)?;
+    let after = args.after.unwrap_or(Head::EMPTY);
     let report = match Source::of(&file)? {
         Source::Nothing => return Err(missing(&file)),
-        Source::Text => verify_file(&file, args.head).map_err(|error| unreadable(&file, &error))?,
+        Source::Text => verify_file_after(&file, after, args.head).map_err(|error| unreadable(&file, &error))?,
+        Source::Database(_) if args.after.is_some() => {
+            return Err(Trouble::usage("--after is for a file of lines; a database holds its log from the first line on"));
+        }
         Source::Database(database) => {
             SqliteAudit::verify_in(&database, args.head).map_err(|error| unreadable(&file, &error))?
         }
@@ -31,13 +35,13 @@ pub(in crate::commands) fn verify(
     if args.json {
         terminal.out.line(json_of(&file, &report));
     } else {
-        let text = text_of(&file, &report, terminal.out.brush());
+        let text = text_of(&file, after, &report, terminal.out.brush());
         terminal.out.print(&text);
     }
     Ok(if report.is_intact() { Exit::Success } else { Exit::Failed })
 }
 
-fn text_of(file: &Path, report: &Report, brush: Brush) -> String {
+fn text_of(file: &Path, after: Head, report: &Report, brush: Brush) -> String {
     let mut text = String::new();
     let verdict = if report.is_intact() { brush.paint(GOOD, "intact") } else { brush.paint(BAD, "BROKEN") };
     // A string takes everything.
@@ -51,6 +55,9 @@ fn text_of(file: &Path, report: &Report, brush: Brush) -> String {
     }
     let Report { lines, intents, terminals, notes, head, .. } = report;
     let _ = writeln!(text, "  lines   {lines}: {intents} intents, {terminals} ends of calls, {notes} notes of the log");
+    if after.seq > 0 {
+        let _ = writeln!(text, "  after   {}:{}: an excerpt, whose earlier lines are not here", after.seq, after.hash);
+    }
     let _ = writeln!(text, "  head    {}:{}", head.seq, head.hash);
     if report.beyond_anchor > 0 {
         let _ = writeln!(text, "  beyond  {} lines that the head does not vouch for", report.beyond_anchor);
