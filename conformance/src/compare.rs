@@ -6,10 +6,13 @@ use serde_json::Value;
 
 use crate::event::{Mark, Outcome, Seen};
 use crate::subject::{Compares, Records};
-use crate::vector::{Expect, ExpectedMark, ExpectedOutcome, Vector};
+use crate::vector::{Expect, ExpectedMark, ExpectedOutcome, ExpectedText, Vector};
 
 /// Fits everything in a pattern.
 pub const ANY: &str = "$any";
+
+/// Fits everything that is there, and not `null`.
+pub const SOME: &str = "$some";
 
 /// What is told of a member that is not there.
 const ABSENT: &str = "absent";
@@ -78,6 +81,9 @@ pub fn compare(step: usize, expect: &Expect, seen: &Seen, compares: &Compares, f
             None => differences.add("outcome", "there", ABSENT),
         }
     }
+    if let Some(expected) = &expect.outcomes {
+        batch(expected, expect.any_order, seen, compares, &mut differences);
+    }
     if let Some(effects) = &expect.effects {
         differences.equal("effects", effects, &seen.effects);
     }
@@ -87,12 +93,102 @@ pub fn compare(step: usize, expect: &Expect, seen: &Seen, compares: &Compares, f
             None => differences.add("decided", decided, ABSENT),
         }
     }
+    if let Some(expected) = &expect.shown {
+        texts("what the approver is shown", expected, seen.shown.as_deref(), &mut differences);
+    }
+    if let Some(expected) = &expect.inspection {
+        differences.pattern("the inspection", expected, seen.inspection.as_ref().unwrap_or(&Value::Null));
+    }
+    if let Some(expected) = &expect.told {
+        each("what listeners are told", expected, &seen.told, &mut differences);
+    }
     if let Some(transcript) = &expect.transcript {
         transcripts(transcript, &seen.marks, compares, &mut differences);
     }
-    if let Some(records) = &expect.records {
-        records_of(records, &seen.records, compares.records, &mut differences);
+    match (&expect.records, expect.outcomes.is_some()) {
+        (None, _) => {}
+        (Some(records), true) if compares.records == Records::Full => {
+            let fit = |expected: &Value, seen: &Value| fits(expected, seen);
+            if !paired(records, &seen.records, &fit) {
+                differences.add("records, in some order", list(records.iter()), list(seen.records.iter()));
+            }
+        }
+        (Some(records), _) => records_of(records, &seen.records, compares.records, &mut differences),
     }
+}
+
+/// The outcomes of a batch: one by one, or in some order.
+fn batch(
+    expected: &[ExpectedOutcome],
+    any_order: bool,
+    seen: &Seen,
+    compares: &Compares,
+    differences: &mut Differences<'_>,
+) {
+    let all = &seen.outcomes;
+    differences.equal("number of outcomes", &expected.len(), &all.len());
+    if !any_order {
+        expected.iter().zip(all).for_each(|(expected, seen)| outcomes(expected, seen, compares, differences));
+        return;
+    }
+    let fit = |expected: &ExpectedOutcome, seen: &Outcome| {
+        let mut found = Vec::new();
+        outcomes(expected, seen, compares, &mut Differences { step: 0, found: &mut found });
+        found.is_empty()
+    };
+    if !paired(expected, all, &fit) {
+        let told =
+            |success: bool, code: Option<&str>| code.map_or_else(|| format!("success: {success}"), str::to_owned);
+        let ours = expected.iter().map(|one| told(one.success, one.code.as_deref()));
+        let theirs = all.iter().map(|one| told(one.success, one.meta_text("code")));
+        differences.add("outcomes, in some order", list(ours), list(theirs));
+    }
+}
+
+/// Whether each of these can be paired with one of those, and none is left. Slow, and they are few.
+fn paired<A, B>(these: &[A], those: &[B], fit: &dyn Fn(&A, &B) -> bool) -> bool {
+    let those: Vec<&B> = those.iter().collect();
+    these.len() == those.len() && paired_with(these, &those, fit)
+}
+
+fn paired_with<A, B>(these: &[A], those: &[&B], fit: &dyn Fn(&A, &B) -> bool) -> bool {
+    let Some((first, rest)) = these.split_first() else { return true };
+    those.iter().enumerate().any(|(at, one)| {
+        let left: Vec<&B> = those.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, one)| *one).collect();
+        fit(first, one) && paired_with(rest, &left, fit)
+    })
+}
+
+fn list(items: impl Iterator<Item = impl fmt::Display>) -> String {
+    format!("[{}]", items.map(|item| item.to_string()).collect::<Vec<_>>().join(", "))
+}
+
+fn texts(what: &str, expected: &ExpectedText, seen: Option<&str>, differences: &mut Differences<'_>) {
+    let Some(text) = seen else {
+        if !expected.nothing {
+            differences.add(what, "there", ABSENT);
+        }
+        return;
+    };
+    if expected.nothing {
+        differences.add(what, ABSENT, text);
+    }
+    for part in expected.holds.iter().filter(|part| !text.contains(*part)) {
+        differences.add(what, format_args!("with `{part}`"), text);
+    }
+    for part in expected.lacks.iter().filter(|part| text.contains(*part)) {
+        differences.add(what, format_args!("without `{part}`"), text);
+    }
+    if let Some(c) = text.chars().find(|c| expected.harmless && harms(*c)) {
+        differences.add(what, "without characters that do something or cannot be seen", c.escape_unicode());
+    }
+}
+
+/// Controls, and what turns the direction of writing or cannot be seen (invariant D5).
+fn harms(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn outcomes(expected: &ExpectedOutcome, seen: &Outcome, compares: &Compares, differences: &mut Differences<'_>) {
@@ -107,6 +203,9 @@ fn outcomes(expected: &ExpectedOutcome, seen: &Outcome, compares: &Compares, dif
         && let Some(effect) = &expected.effect
     {
         differences.text("outcome.meta.effect", Some(effect), seen.meta_text("effect"));
+    }
+    for part in expected.says.iter().filter(|part| !seen.error.as_ref().is_some_and(|error| error.contains(*part))) {
+        differences.add("outcome.error", format_args!("with `{part}`"), seen.error.as_deref().unwrap_or(ABSENT));
     }
     if let Some(data) = &expected.data {
         differences.pattern("outcome.data", data, &seen.data);
@@ -144,11 +243,17 @@ fn records_of(expected: &[Value], seen: &[Value], shown: Records, differences: &
     if shown == Records::None {
         return;
     }
-    differences.equal("number of records", &expected.len(), &seen.len());
     if shown == Records::Full {
-        for (at, (expected, seen)) in expected.iter().zip(seen).enumerate() {
-            differences.pattern(&format!("record {at}"), expected, seen);
-        }
+        each("records", expected, seen, differences);
+    } else {
+        differences.equal("number of records", &expected.len(), &seen.len());
+    }
+}
+
+fn each(what: &str, expected: &[Value], seen: &[Value], differences: &mut Differences<'_>) {
+    differences.equal(&format!("number of {what}"), &expected.len(), &seen.len());
+    for (at, (expected, seen)) in expected.iter().zip(seen).enumerate() {
+        differences.pattern(&format!("{what}, {at}"), expected, seen);
     }
 }
 
@@ -158,6 +263,7 @@ fn records_of(expected: &[Value], seen: &[Value], shown: Records, differences: &
 pub fn fits(pattern: &Value, seen: &Value) -> bool {
     match (pattern, seen) {
         (Value::String(any), _) if any == ANY => true,
+        (Value::String(some), seen) if some == SOME => !seen.is_null(),
         (Value::Object(pattern), Value::Object(seen)) => {
             pattern.iter().all(|(name, pattern)| fits(pattern, seen.get(name).unwrap_or(&Value::Null)))
         }
@@ -174,10 +280,15 @@ pub fn fits(pattern: &Value, seen: &Value) -> bool {
 /// Where texts that must not be seen are seen all the same.
 pub(crate) fn leaks(step: usize, vector: &Vector, seen: &Seen, found: &mut Vec<Mismatch>) {
     let records = seen.records.iter();
-    let told = seen.outcome.as_ref().and_then(|outcome| serde_json::to_value(outcome).ok());
+    let outcomes = seen.outcome.iter().chain(&seen.outcomes);
+    let outcomes: Vec<Value> = outcomes.filter_map(|outcome| serde_json::to_value(outcome).ok()).collect();
+    let shown: Vec<Value> = seen.shown.iter().map(|text| Value::String(text.clone())).collect();
     for (place, shown, texts) in [
-        ("the outcome", told.iter().collect::<Vec<_>>(), vector.never.iter().chain(&vector.never_told)),
+        ("the outcome", outcomes.iter().collect::<Vec<_>>(), vector.never.iter().chain(&vector.never_told)),
         ("the records", records.collect(), vector.never.iter().chain(&[])),
+        ("what listeners are told", seen.told.iter().collect(), vector.never.iter().chain(&[])),
+        ("what the approver is shown", shown.iter().collect(), vector.never.iter().chain(&[])),
+        ("the inspection", seen.inspection.iter().collect(), vector.never.iter().chain(&[])),
     ] {
         for text in texts.filter(|text| shown.iter().any(|shown| holds(shown, text))) {
             let (expected, seen) = (format!("without `{text}`"), "with it".to_owned());
@@ -237,6 +348,7 @@ mod tests {
             "decided": true, "effects": 1,
             "marks": [{"at": "authorize", "args": {"n": 1}}, {"at": "charge", "cost": 5}, {"at": "intercept", "by": "first"}],
             "records": [{"kind": "terminal", "effect": "done"}],
+            "shown": "pay(n=1)\u{200b}", "inspection": {"operation": "pay"}, "told": [{"event": "tool.asked"}],
         }))
         .unwrap();
         let full = crate::subject::Declaration::full("x").compares;
@@ -259,6 +371,8 @@ mod tests {
         let right = [
             json!({"outcome": {"success": true, "effect": "done", "type": "list", "data": {"n": 1}, "meta": {"clamped": "$any"}}}),
             json!({"effects": 1, "decided": true, "transcript": ["authorize", "charge", "intercept"], "records": [{"kind": "terminal"}]}),
+            json!({"outcome": {"success": true, "meta": {"clamped": "$some"}}, "told": [{"event": "tool.asked"}]}),
+            json!({"shown": {"holds": ["pay", "n=1"], "lacks": ["n=2"]}, "inspection": {"operation": "pay"}}),
             point("authorize", &json!({"args": {"n": 1}})),
             point("charge", &json!({"cost": 5})),
             point("intercept", &json!({"by": "first"})),
@@ -273,6 +387,16 @@ mod tests {
             json!({"outcome": {"success": true, "type": "confirmation"}}),
             json!({"outcome": {"success": true, "data": {"n": 2}}}),
             json!({"outcome": {"success": true, "meta": {"clamped": null}}}),
+            json!({"outcome": {"success": true, "meta": {"other": "$some"}}}),
+            json!({"outcome": {"success": true, "says": ["a reason"]}}),
+            json!({"shown": {"nothing": true}}),
+            json!({"shown": {"holds": ["n=2"]}}),
+            json!({"shown": {"lacks": ["n=1"]}}),
+            json!({"shown": {"harmless": true}}),
+            json!({"inspection": null}),
+            json!({"inspection": {"operation": "read"}}),
+            json!({"told": [{"event": "tool.refused"}]}),
+            json!({"told": []}),
             json!({"effects": 0}),
             json!({"decided": false}),
             json!({"transcript": ["charge", "authorize", "intercept"]}),
@@ -287,6 +411,35 @@ mod tests {
             let found = found(&expect);
             assert_eq!(found.len(), 1, "{expect}: {found:?}");
             assert_eq!(found[0].step, Some(3));
+        }
+    }
+
+    /// R1: one outcome for each call; in some order only where that is said.
+    #[test]
+    fn batches_are_compared_in_their_order_unless_it_is_left_open() {
+        let seen: Seen = serde_json::from_value(json!({
+            "outcomes": [{"success": true, "data": 1}, {"success": false, "meta": {"code": "FORBIDDEN"}}],
+            "records": [{"code": "FORBIDDEN"}, {"code": null}],
+        }))
+        .unwrap();
+        let full = crate::subject::Declaration::full("x").compares;
+        let differs = |expect: &Value| {
+            let mut found = Vec::new();
+            compare(0, &serde_json::from_value(expect.clone()).unwrap(), &seen, &full, &mut found);
+            !found.is_empty()
+        };
+        let (one, other) = (json!({"success": true, "data": 1}), json!({"success": false, "code": "FORBIDDEN"}));
+        for (expect, wrong) in [
+            (json!({"outcomes": [one, other]}), false),
+            (json!({"outcomes": [other, one]}), true),
+            (json!({"outcomes": [other, one], "any_order": true}), false),
+            (json!({"outcomes": [other, other], "any_order": true}), true),
+            (json!({"outcomes": [one], "any_order": true}), true),
+            (json!({"outcomes": [one, other], "records": [{"code": null}, {"code": "FORBIDDEN"}]}), false),
+            (json!({"outcomes": [one, other], "records": [{"code": null}, {"code": null}]}), true),
+            (json!({"outcomes": [one, other], "records": [{"code": null}]}), true),
+        ] {
+            assert_eq!(differs(&expect), wrong, "{expect}");
         }
     }
 

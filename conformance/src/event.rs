@@ -14,10 +14,18 @@ use crate::world::{Caller, Rule, Tool};
 pub enum Event {
     /// Somebody calls a tool.
     Call(Call),
+    /// Many calls are handed in at once.
+    Batch(Batch),
     /// An approver decides.
     Decide(Decide),
+    /// An approver asks what it is to decide on.
+    Show(Show),
+    /// Somebody asks what the pipeline of a tool looks like.
+    Inspect(Inspect),
     /// Time passes: this many milliseconds.
     Advance(u64),
+    /// The clock on the wall is set back: this many milliseconds. What passes goes on passing.
+    Rewind(u64),
     /// A rule is added to the policy in force.
     Rule(Rule),
     /// A tool is replaced by this one of the same name.
@@ -48,6 +56,28 @@ pub struct Call {
     pub token: Option<String>,
 }
 
+/// Many calls, handed in at once.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Batch {
+    /// The calls.
+    pub calls: Vec<Call>,
+    /// How many may be under way at once. With 1 they are made in their order.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub at_once: u32,
+}
+
+/// One at a time.
+pub(crate) const fn one() -> u32 {
+    1
+}
+
+/// Whether it is one at a time.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+pub(crate) const fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
 /// What the caller wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -70,6 +100,29 @@ pub struct Decide {
     pub verdict: Verdict,
     /// Who decides.
     pub approver: Caller,
+}
+
+/// What an approver is shown.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Show {
+    /// The `data.approval_id` of the outcome that asked.
+    pub approval: String,
+    /// Who looks.
+    pub approver: Caller,
+}
+
+/// A question about a pipeline; nothing is called.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inspect {
+    /// The name of the tool.
+    pub tool: String,
+    /// For whom.
+    pub caller: Caller,
+    /// Of an execution or of a plan.
+    #[serde(default)]
+    pub mode: Mode,
 }
 
 /// Yes or no.
@@ -210,12 +263,24 @@ pub struct Seen {
     /// What the caller got: for a call that the gate was not killed in, and only then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// What the callers of a batch got, in the order of its calls: for a batch, and only then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<Outcome>,
     /// Whether the gate was killed in this call, which then has no outcome.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub killed: bool,
     /// Whether the decision was taken: for a decision, and only then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<bool>,
+    /// What an approver is shown: for that question, and if there is something for it to see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
+    /// The pipeline, explained: for that question, and if the caller knows such a tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inspection: Option<Value>,
+    /// What a listener was told, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Value>,
     /// The points that the gate came to, in order.
     #[serde(default)]
     pub marks: Vec<Mark>,

@@ -6,8 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Mode;
-use crate::vector::{Act, Vector};
-use crate::world::{Body, Confirm, Tool};
+use crate::vector::{Act, BatchedStep, CallStep, RedeemStep, Vector};
+use crate::world::{Body, Confirm, Listener, Tool};
 
 macro_rules! features {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)+) => {
@@ -55,10 +55,16 @@ features! {
     Intercept = "intercept",
     /// Listeners are told.
     Listen = "listen",
+    /// What listeners are told can be shown.
+    Events = "events",
     /// Results are checked against a schema.
     OutputSchema = "output_schema",
+    /// Results have a cap.
+    OutputCap = "output_cap",
     /// Time can be moved, and tools have deadlines.
     Clock = "clock",
+    /// The clock on the wall can be set back.
+    WallClock = "wall_clock",
     /// Tools can be replaced while the gate is up.
     Define = "define",
     /// Callers have tenants.
@@ -69,6 +75,16 @@ features! {
     Secrets = "secrets",
     /// Faults can be planted.
     Faults = "faults",
+    /// Failures say what was wrong or missing, by the names that the world gave it.
+    Reasons = "reasons",
+    /// Many calls can be handed in at once.
+    Batch = "batch",
+    /// What an approver is shown can be asked for.
+    Display = "display",
+    /// A pipeline can be explained without a call.
+    Inspect = "inspect",
+    /// Worlds that cannot be guarded are refused.
+    Admission = "admission",
     /// The gate can be killed between calls and started again.
     Kill = "kill",
     /// It can be killed in the middle of a call.
@@ -93,7 +109,17 @@ fn of_tool(tool: &Tool, needs: &mut BTreeSet<Feature>) {
     need(Feature::Confirm, tool.confirm == Confirm::Caller);
     need(Feature::Approvals, tool.confirm == Confirm::Approver);
     need(Feature::OutputSchema, tool.output_schema.is_some());
+    need(Feature::OutputCap, tool.output_cap.is_some());
     need(Feature::Clock, tool.timeout_ms.is_some() || matches!(tool.body, Body::Hang(_)));
+}
+
+fn of_call(call: &CallStep, needs: &mut BTreeSet<Feature>) {
+    needs.extend((call.mode == Some(Mode::Plan)).then_some(Feature::Plan));
+    needs.extend(call.token.is_some().then_some(Feature::Confirm));
+}
+
+fn of_redeem(redeem: &RedeemStep, needs: &mut BTreeSet<Feature>) {
+    needs.extend((redeem.mode == Some(Mode::Plan)).then_some(Feature::Plan));
 }
 
 impl Vector {
@@ -106,14 +132,27 @@ impl Vector {
             of_tool(tool, &mut needs);
         }
         for step in &self.script {
+            let mut outcomes = step.expect.outcome.iter().chain(step.expect.outcomes.iter().flatten());
+            if outcomes.any(|outcome| !outcome.says.is_empty()) {
+                needs.insert(Feature::Reasons);
+            }
             let mut need = |feature| needs.extend([feature]);
             match &step.act {
-                Act::Call(call) if call.mode == Some(Mode::Plan) => need(Feature::Plan),
-                Act::Redeem(redeem) if redeem.mode == Some(Mode::Plan) => need(Feature::Plan),
-                Act::Call(call) if call.token.is_some() => need(Feature::Confirm),
-                Act::Call(_) | Act::Redeem(_) | Act::Revoke(_) => {}
+                Act::Call(call) => of_call(call, &mut needs),
+                Act::Redeem(redeem) => of_redeem(redeem, &mut needs),
+                Act::Batch(batch) => {
+                    need(Feature::Batch);
+                    batch.calls.iter().for_each(|one| match one {
+                        BatchedStep::Call(call) => of_call(call, &mut needs),
+                        BatchedStep::Redeem(redeem) => of_redeem(redeem, &mut needs),
+                    });
+                }
+                Act::Revoke(_) => {}
                 Act::Approve(_) | Act::Deny(_) => need(Feature::Approvals),
+                Act::Show(_) => need(Feature::Display),
+                Act::Inspect(_) => need(Feature::Inspect),
                 Act::Advance(_) => need(Feature::Clock),
+                Act::Rewind(_) => need(Feature::WallClock),
                 Act::Rule(_) => need(Feature::RuleChange),
                 Act::Define(tool) => {
                     need(Feature::Define);
@@ -140,6 +179,8 @@ impl Vector {
             (Feature::Attempts, world.attempts.is_some()),
             (Feature::Intercept, !world.interceptors.is_empty()),
             (Feature::Listen, world.listener.is_some()),
+            (Feature::Events, world.listener == Some(Listener::Listen)),
+            (Feature::Admission, self.admission.is_some()),
             (Feature::Tenants, callers().any(|caller| caller.tenant.is_some())),
             (Feature::Sessions, callers().any(|caller| caller.session.is_some())),
         ];

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::event::Kill;
-use crate::vector::{Act, FORMAT, Profile, Vector, VectorFile};
+use crate::vector::{Act, BatchedStep, CallStep, FORMAT, Profile, RedeemStep, Vector, VectorFile};
 
 /// The vectors that come with this crate, by the names of their files.
 pub const FILES: &[(&str, &str)] = &include!("files.in");
@@ -126,8 +126,8 @@ fn collect(directory: &Path, paths: &mut Vec<PathBuf>) -> Result<(), LibraryErro
 /// What the types of the format do not say.
 fn check(vector: &Vector) -> Result<(), String> {
     let Vector { rules, callers, script, world, .. } = vector;
-    if rules.is_empty() || script.is_empty() || vector.reason.trim().is_empty() {
-        return Err("it needs a reason, a rule that it holds, and a script".to_owned());
+    if rules.is_empty() || script.is_empty() != vector.admission.is_some() || vector.reason.trim().is_empty() {
+        return Err("it needs a reason, a rule that it holds, and a script unless its world is refused".to_owned());
     }
     let named = |name: &str| callers.contains_key(name).then_some(()).ok_or(format!("it describes no caller `{name}`"));
     let mut calls = BTreeSet::new();
@@ -135,31 +135,45 @@ fn check(vector: &Vector) -> Result<(), String> {
         calls.contains(ask).then_some(()).ok_or(format!("there is no call `{ask}` before the step that names it"))
     };
     for (at, step) in script.iter().enumerate() {
-        let (mut outcome, mut decided) = (false, false);
-        let mut id = None;
+        let mut ids = Vec::new();
+        let expect = &step.expect;
+        let said = [
+            expect.outcome.is_some() != expect.killed,
+            expect.outcomes.is_some(),
+            expect.decided.is_some(),
+            expect.shown.is_some(),
+            expect.inspection.is_some(),
+        ];
+        let is_call = |call: &CallStep| {
+            let twice = call.arguments.is_some() && call.arguments_text.is_some();
+            named(call.caller.as_deref().unwrap_or(crate::vector::DEFAULT_CALLER))?;
+            if twice { Err(format!("step {at} gives its arguments twice")) } else { Ok(call.id.clone()) }
+        };
+        let is_redeem = |redeem: &RedeemStep| {
+            made(&calls, &redeem.ask)?;
+            redeem.caller.as_deref().map_or(Ok(()), named).map(|()| redeem.id.clone())
+        };
         match &step.act {
-            Act::Call(call) => {
-                named(call.caller.as_deref().unwrap_or(crate::vector::DEFAULT_CALLER))?;
-                if call.arguments.is_some() && call.arguments_text.is_some() {
-                    return Err(format!("step {at} gives its arguments twice"));
+            Act::Call(call) => ids.extend(is_call(call)?),
+            Act::Redeem(redeem) => ids.extend(is_redeem(redeem)?),
+            Act::Batch(batch) => {
+                for one in &batch.calls {
+                    ids.extend(match one {
+                        BatchedStep::Call(call) => is_call(call)?,
+                        BatchedStep::Redeem(redeem) => is_redeem(redeem)?,
+                    });
                 }
-                (outcome, id) = (true, call.id.clone());
             }
-            Act::Redeem(redeem) => {
-                made(&calls, &redeem.ask)?;
-                redeem.caller.as_deref().map_or(Ok(()), named)?;
-                (outcome, id) = (true, redeem.id.clone());
-            }
-            Act::Approve(decide) | Act::Deny(decide) => {
+            Act::Approve(decide) | Act::Deny(decide) | Act::Show(decide) => {
                 made(&calls, &decide.ask)?;
                 named(&decide.by)?;
-                decided = true;
             }
+            Act::Inspect(inspect) => named(inspect.caller.as_deref().unwrap_or(crate::vector::DEFAULT_CALLER))?,
             Act::Revoke(revoke) => named(&revoke.caller)?,
             Act::Define(tool) if world.tools.iter().all(|old| old.name != tool.name) => {
                 return Err(format!("step {at} replaces the tool `{}`, which is not there", tool.name));
             }
-            Act::Advance(_) | Act::Rule(_) | Act::Define(_) | Act::Fault(_) => {}
+            Act::Advance(_) | Act::Rewind(_) | Act::Rule(_) | Act::Define(_) | Act::Fault(_) => {}
             Act::Kill(kill) => match kill {
                 Kill { at: None, done: true, .. } => {
                     return Err(format!("step {at} kills the gate after something that it does not name"));
@@ -170,24 +184,30 @@ fn check(vector: &Vector) -> Result<(), String> {
                 Kill { .. } => {}
             },
         }
-        let expect = &step.expect;
-        let ends = (expect.outcome.is_some() != expect.killed) && expect.effects.is_some();
-        if outcome != ends || !outcome && (expect.outcome.is_some() || expect.killed) {
-            return Err(format!(
-                "step {at}: an outcome (or that the gate is killed) and a number of effects are expected of every call, and of \
-                 calls only"
-            ));
+        let (asked, whose) = match &step.act {
+            Act::Call(_) | Act::Redeem(_) => {
+                (Some(0), "an outcome (or that the gate is killed) and a number of effects are expected of every call")
+            }
+            Act::Batch(_) => (Some(1), "outcomes and a number of effects are expected of every batch"),
+            Act::Approve(_) | Act::Deny(_) => (Some(2), "`decided` is expected of every decision"),
+            Act::Show(_) => (Some(3), "`shown` is expected whenever an approver looks"),
+            Act::Inspect(_) => (Some(4), "an inspection is expected of every question about one"),
+            _ => (None, "nothing is expected of such a step"),
+        };
+        let counts = matches!(asked, Some(0 | 1));
+        if said.iter().enumerate().any(|(kind, said)| *said != (asked == Some(kind)))
+            || expect.effects.is_some() != counts
+        {
+            return Err(format!("step {at}: {whose}, and nothing that other steps are asked for"));
         }
-        if decided != expect.decided.is_some() {
-            return Err(format!("step {at}: `decided` is expected of every decision, and of decisions only"));
-        }
-        if expect.outcome.as_ref().is_some_and(|outcome| outcome.success == outcome.code.is_some()) {
+        let mut outcomes = expect.outcome.iter().chain(expect.outcomes.iter().flatten());
+        if outcomes.any(|outcome| outcome.success == outcome.code.is_some()) {
             return Err(format!("step {at}: a failure has a code, and a success has none"));
         }
-        if let Some(id) = id
-            && !calls.insert(id.clone())
-        {
-            return Err(format!("step {at}: there is a call `{id}` already"));
+        for id in ids {
+            if !calls.insert(id.clone()) {
+                return Err(format!("step {at}: there is a call `{id}` already"));
+            }
         }
     }
     if world

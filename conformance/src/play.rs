@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
-use crate::event::{Call, Decide, Event, Outcome, Verdict};
-use crate::vector::{Act, DEFAULT_CALLER, Vector};
+use crate::event::{Batch, Call, Decide, Event, Inspect, Outcome, Seen, Show, Verdict};
+use crate::vector::{Act, BatchedStep, CallStep, DEFAULT_CALLER, RedeemStep, Vector};
 use crate::world::Caller;
 
 /// Follows a script: which callers hold what by now, and what the calls before came to.
@@ -75,38 +75,32 @@ impl Play {
     /// # Errors
     /// The vector is wrong, or the subject did not give what the step needs.
     pub fn next(&mut self, index: usize, act: &Act) -> Result<Option<Event>, CannotGoOn> {
-        let named = |id: &Option<String>| id.clone().unwrap_or_else(|| format!("step-{index}"));
+        let name = format!("step-{index}");
         Ok(Some(match act {
-            Act::Call(step) => {
-                let caller = step.caller.as_deref().unwrap_or(DEFAULT_CALLER);
-                let call = Call {
-                    id: named(&step.id),
-                    tool: step.tool.clone(),
-                    arguments: text(step.arguments_text.as_ref(), step.arguments.as_ref()),
-                    caller: self.caller(caller)?,
-                    mode: step.mode.unwrap_or_default(),
-                    token: step.token.clone(),
-                };
-                self.begin(caller.to_owned(), call)
-            }
-            Act::Redeem(step) => {
-                let token = self.given(&step.ask, "confirm_token")?;
-                let asked = self.made(&step.ask)?;
-                let caller = step.caller.clone().unwrap_or_else(|| asked.caller.clone());
-                let call = Call {
-                    id: named(&step.id),
-                    tool: step.tool.clone().unwrap_or_else(|| asked.call.tool.clone()),
-                    arguments: step.arguments.as_ref().map_or_else(|| asked.call.arguments.clone(), Value::to_string),
-                    caller: self.caller(&caller)?,
-                    mode: step.mode.unwrap_or(asked.call.mode),
-                    token: Some(token),
-                };
-                self.begin(caller, call)
+            Act::Call(step) => Event::Call(self.call(name, step)?),
+            Act::Redeem(step) => Event::Call(self.redeem(name, step)?),
+            Act::Batch(step) => {
+                let calls = step.calls.iter().enumerate().map(|(at, one)| {
+                    let name = format!("{name}-{at}");
+                    match one {
+                        BatchedStep::Call(step) => self.call(name, step),
+                        BatchedStep::Redeem(step) => self.redeem(name, step),
+                    }
+                });
+                Event::Batch(Batch { calls: calls.collect::<Result<_, _>>()?, at_once: step.at_once })
             }
             Act::Approve(step) | Act::Deny(step) => Event::Decide(Decide {
                 approval: self.given(&step.ask, "approval_id")?,
                 verdict: if matches!(act, Act::Approve(_)) { Verdict::Approve } else { Verdict::Deny },
                 approver: self.caller(&step.by)?,
+            }),
+            Act::Show(step) => {
+                Event::Show(Show { approval: self.given(&step.ask, "approval_id")?, approver: self.caller(&step.by)? })
+            }
+            Act::Inspect(step) => Event::Inspect(Inspect {
+                tool: step.tool.clone(),
+                caller: self.caller(step.caller.as_deref().unwrap_or(DEFAULT_CALLER))?,
+                mode: step.mode.unwrap_or_default(),
             }),
             Act::Revoke(step) => {
                 let no_caller = || CannotGoOn::NoCaller(step.caller.clone());
@@ -115,6 +109,7 @@ impl Play {
                 return Ok(None);
             }
             Act::Advance(ms) => Event::Advance(*ms),
+            Act::Rewind(ms) => Event::Rewind(*ms),
             Act::Rule(rule) => Event::Rule(rule.clone()),
             Act::Define(tool) => Event::Define(tool.clone()),
             Act::Fault(fault) => Event::Fault(*fault),
@@ -122,26 +117,62 @@ impl Play {
         }))
     }
 
-    fn begin(&mut self, caller: String, call: Call) -> Event {
-        let made = Made { call: call.clone(), caller, outcome: Outcome::default() };
-        self.calls.insert(call.id.clone(), made);
-        Event::Call(call)
+    fn call(&mut self, name: String, step: &CallStep) -> Result<Call, CannotGoOn> {
+        let caller = step.caller.as_deref().unwrap_or(DEFAULT_CALLER);
+        let call = Call {
+            id: step.id.clone().unwrap_or(name),
+            tool: step.tool.clone(),
+            arguments: text(step),
+            caller: self.caller(caller)?,
+            mode: step.mode.unwrap_or_default(),
+            token: step.token.clone(),
+        };
+        Ok(self.begin(caller.to_owned(), call))
     }
 
-    /// Keeps what a call came to.
-    pub fn came_to(&mut self, event: &Event, outcome: Option<&Outcome>) {
-        if let (Event::Call(call), Some(outcome)) = (event, outcome)
-            && let Some(made) = self.calls.get_mut(&call.id)
-        {
-            made.outcome = outcome.clone();
+    fn redeem(&mut self, name: String, step: &RedeemStep) -> Result<Call, CannotGoOn> {
+        let token = self.given(&step.ask, "confirm_token")?;
+        let asked = self.made(&step.ask)?;
+        let caller = step.caller.clone().unwrap_or_else(|| asked.caller.clone());
+        let call = Call {
+            id: step.id.clone().unwrap_or(name),
+            tool: step.tool.clone().unwrap_or_else(|| asked.call.tool.clone()),
+            arguments: step.arguments.as_ref().map_or_else(|| asked.call.arguments.clone(), Value::to_string),
+            caller: self.caller(&caller)?,
+            mode: step.mode.unwrap_or(asked.call.mode),
+            token: Some(step.altered.map_or(token.clone(), |altered| altered.of(&token))),
+        };
+        Ok(self.begin(caller, call))
+    }
+
+    fn begin(&mut self, caller: String, call: Call) -> Call {
+        let made = Made { call: call.clone(), caller, outcome: Outcome::default() };
+        self.calls.insert(call.id.clone(), made);
+        call
+    }
+
+    /// Keeps what calls came to.
+    pub fn came_to(&mut self, event: &Event, seen: &Seen) {
+        let (calls, outcomes) = match event {
+            Event::Call(call) => (std::slice::from_ref(call), seen.outcome.as_slice()),
+            Event::Batch(batch) => (batch.calls.as_slice(), seen.outcomes.as_slice()),
+            _ => return,
+        };
+        for (call, outcome) in calls.iter().zip(outcomes) {
+            if let Some(made) = self.calls.get_mut(&call.id) {
+                made.outcome = outcome.clone();
+            }
         }
     }
 }
 
-fn text(text: Option<&String>, value: Option<&Value>) -> String {
-    match (text, value) {
+fn text(step: &CallStep) -> String {
+    let mut text = match (&step.arguments_text, &step.arguments) {
         (Some(text), _) => text.clone(),
         (None, Some(value)) => value.to_string(),
         (None, None) => "{}".to_owned(),
-    }
+    };
+    let missing = (step.pad_to.unwrap_or(0) as usize).saturating_sub(text.len());
+    text.push_str(&" ".repeat(missing));
+    text
 }

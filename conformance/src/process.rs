@@ -139,6 +139,7 @@ impl Subject for Process {
         match self.ask(&Request::World(Box::new(Begin { seed, world: world.clone() })))? {
             Answer::Ready {} => Ok(Begun::Ready),
             Answer::Unsupported(why) => Ok(Begun::Unsupported(why)),
+            Answer::Refused(why) => Ok(Begun::Refused(why)),
             other => Err(self.unexpected("ready", &other)),
         }
     }

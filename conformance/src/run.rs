@@ -7,7 +7,7 @@ use crate::compare::{Mismatch, compare, leaks};
 use crate::feature::Feature;
 use crate::play::{CannotGoOn, Play};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
-use crate::vector::{Level, Profile, RuleNumber, Vector};
+use crate::vector::{Admission, Level, Profile, RuleNumber, Vector};
 
 /// What one vector came to at a subject.
 #[derive(Clone, PartialEq, Debug)]
@@ -204,8 +204,12 @@ impl From<SubjectFault> for Stop {
 }
 
 fn follow(subject: &mut dyn Subject, of: &Declaration, vector: &Vector, seed: u64) -> Result<(), Stop> {
-    if let Begun::Unsupported(why) = subject.begin(&vector.world, seed)? {
-        return Err(Stop::Said(why));
+    match (subject.begin(&vector.world, seed)?, vector.admission) {
+        (Begun::Unsupported(why), _) => return Err(Stop::Said(why)),
+        (Begun::Ready, None) => {}
+        (Begun::Refused(_), Some(Admission::Refused)) => return Ok(()),
+        (Begun::Refused(why), None) => return Err(Stop::Failed(vec![admission("taken", &format!("refused: {why}"))])),
+        (Begun::Ready, Some(Admission::Refused)) => return Err(Stop::Failed(vec![admission("refused", "taken")])),
     }
     let mut play = Play::new(vector);
     let mut found = Vec::new();
@@ -220,11 +224,15 @@ fn follow(subject: &mut dyn Subject, of: &Declaration, vector: &Vector, seed: u6
             Err(wrong) => return Err(Stop::Errored(wrong.to_string())),
         };
         let seen = subject.event(&event)?;
-        play.came_to(&event, seen.outcome.as_ref());
+        play.came_to(&event, &seen);
         compare(at, &step.expect, &seen, &of.compares, &mut found);
         leaks(at, vector, &seen, &mut found);
     }
     if found.is_empty() { Ok(()) } else { Err(Stop::Failed(found)) }
+}
+
+fn admission(expected: &str, seen: &str) -> Mismatch {
+    Mismatch { step: None, what: "the world".to_owned(), expected: expected.to_owned(), seen: seen.to_owned() }
 }
 
 fn cannot_go_on(step: usize, why: &CannotGoOn) -> Mismatch {

@@ -33,6 +33,7 @@ fn answer(subject: &mut dyn Subject, request: Request) -> Result<Answer, Subject
         Request::World(begin) => match subject.begin(&begin.world, begin.seed)? {
             Begun::Ready => Answer::Ready {},
             Begun::Unsupported(why) => Answer::Unsupported(why),
+            Begun::Refused(why) => Answer::Refused(why),
         },
         Request::Event(event) => match subject.event(&event) {
             Err(SubjectFault::Unsupported(why)) => Answer::Unsupported(why),

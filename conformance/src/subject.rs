@@ -92,6 +92,8 @@ pub enum Begun {
     Ready,
     /// It can't be, for this reason; the vector does not apply to it.
     Unsupported(String),
+    /// The gate refuses to guard it, for this reason.
+    Refused(String),
 }
 
 /// Why a subject could not be judged: a fault of the harness or of the adapter, and no verdict on the gate.

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::{Fault, Kill, Mode, Point};
+use crate::event::{Fault, Kill, Mode, Point, is_one, one};
 use crate::world::{Caller, Rule, Tool, World};
 
 /// The version of the format. A reader refuses versions that it does not know (invariant N6).
@@ -48,6 +48,9 @@ pub struct Vector {
     pub world: World,
     /// Who acts, by the names that the script uses.
     pub callers: BTreeMap<String, Caller>,
+    /// Whether a gate takes this world upon itself. Where it must not, there is no script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission: Option<Admission>,
     /// What happens.
     pub script: Vec<Step>,
     /// Texts that must be seen nowhere: in no outcome and no record (invariant L2). Transcripts are the harness's own.
@@ -156,6 +159,15 @@ impl Level {
     }
 }
 
+/// Whether a gate takes a world upon itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "a version of the format has exactly these")]
+pub enum Admission {
+    /// It refuses to start: something in this world cannot be guarded, or means something else than it says.
+    Refused,
+}
+
 /// One step of a script, and what must be seen of it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "RawStep", into = "RawStep")]
@@ -174,14 +186,22 @@ pub enum Act {
     Call(CallStep),
     /// A call with the token that an earlier call was given.
     Redeem(RedeemStep),
+    /// Many calls at once.
+    Batch(BatchStep),
     /// An approver says yes to what an earlier call asked.
     Approve(DecideStep),
     /// An approver says no to it.
     Deny(DecideStep),
+    /// An approver looks at it.
+    Show(DecideStep),
+    /// Somebody asks what the pipeline of a tool looks like.
+    Inspect(InspectStep),
     /// Scopes are taken from a caller, from here on.
     Revoke(RevokeStep),
     /// So many milliseconds pass.
     Advance(u64),
+    /// The clock on the wall is set back by so many milliseconds.
+    Rewind(u64),
     /// A rule is added to the policy in force.
     Rule(Rule),
     /// A tool is replaced by this one of the same name.
@@ -207,6 +227,9 @@ pub struct CallStep {
     /// The arguments as the text that is sent, where its bytes matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments_text: Option<String>,
+    /// The text is filled up with blanks to so many bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pad_to: Option<u32>,
     /// Who calls; `agent` where it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
@@ -237,6 +260,81 @@ pub struct RedeemStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
     /// Another mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// The token is not brought as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub altered: Option<Alteration>,
+}
+
+/// How a token is altered on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(clippy::exhaustive_enums, reason = "a version of the format has exactly these")]
+pub enum Alteration {
+    /// Its last character is missing.
+    Shorter,
+    /// A `0` is added.
+    Longer,
+    /// Its last character is another one.
+    Other,
+    /// There is a blank before it.
+    Spaced,
+    /// It is there twice.
+    Doubled,
+    /// It says to be of another version: `v2.` stands before it.
+    Versioned,
+}
+
+impl Alteration {
+    /// The token as it is brought.
+    #[must_use]
+    pub fn of(self, token: &str) -> String {
+        let mut rest = token.chars();
+        let last = rest.next_back();
+        match self {
+            Self::Shorter => rest.as_str().to_owned(),
+            Self::Longer => format!("{token}0"),
+            Self::Other => format!("{}{}", rest.as_str(), if last == Some('0') { '1' } else { '0' }),
+            Self::Spaced => format!(" {token}"),
+            Self::Doubled => token.repeat(2),
+            Self::Versioned => format!("v2.{token}"),
+        }
+    }
+}
+
+/// Many calls at once.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchStep {
+    /// The calls.
+    pub calls: Vec<BatchedStep>,
+    /// How many may be under way at once; 1 where it is not said.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub at_once: u32,
+}
+
+/// One call of a batch.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[expect(clippy::exhaustive_enums, reason = "a version of the format has exactly these")]
+pub enum BatchedStep {
+    /// A call.
+    Call(CallStep),
+    /// A call with the token that an earlier step was given.
+    Redeem(RedeemStep),
+}
+
+/// A question about a pipeline.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectStep {
+    /// The tool.
+    pub tool: String,
+    /// For whom; `agent` where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// Of an execution or of a plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 }
@@ -271,12 +369,27 @@ pub struct Expect {
     /// The gate is killed in this call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub killed: bool,
+    /// What the callers of a batch get. Said of every batch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcomes: Option<Vec<ExpectedOutcome>>,
+    /// Which call of the batch gets which of them is left open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any_order: bool,
     /// How many bodies are started. Said of every call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effects: Option<u32>,
     /// Whether the decision is taken. Said of every decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<bool>,
+    /// What the approver is shown. Said whenever one looks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<ExpectedText>,
+    /// What the pipeline looks like: at least these members; `null` where there is nothing to be told. Said of every inspection.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "there")]
+    pub inspection: Option<Value>,
+    /// What listeners are told: these, in this order, and no others, each with at least these members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Vec<Value>>,
     /// The points that the gate comes to: these, in this order, and no others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<Vec<ExpectedMark>>,
@@ -300,12 +413,38 @@ pub struct ExpectedOutcome {
     /// `meta.type`.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// Texts that must be in `error`: names that the world gave, no prose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub says: Vec<String>,
     /// `data`: at least these members; `"$any"` fits everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
     /// `meta`: at least these members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<Value>,
+}
+
+/// A value that is there, be it `null`.
+fn there<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// What must be seen of a text.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedText {
+    /// There is none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nothing: bool,
+    /// These are in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<String>,
+    /// These are not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<String>,
+    /// Nothing in it moves a cursor, turns the direction of writing, or cannot be seen (invariant D5).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub harmless: bool,
 }
 
 /// A point that a gate must come to: its name, or its name and what must be seen there.
@@ -339,13 +478,21 @@ struct RawStep {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     redeem: Option<RedeemStep>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    batch: Option<BatchStep>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     approve: Option<DecideStep>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deny: Option<DecideStep>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    show: Option<DecideStep>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    inspect: Option<InspectStep>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     revoke: Option<RevokeStep>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     advance: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rewind: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rule: Option<Rule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -362,24 +509,29 @@ impl TryFrom<RawStep> for Step {
     type Error = &'static str;
 
     fn try_from(raw: RawStep) -> Result<Self, &'static str> {
-        let RawStep { call, redeem, approve, deny, revoke, advance, rule, define, fault, kill, expect } = raw;
+        let expect = raw.expect;
         let acts = [
-            call.map(Act::Call),
-            redeem.map(Act::Redeem),
-            approve.map(Act::Approve),
-            deny.map(Act::Deny),
-            revoke.map(Act::Revoke),
-            advance.map(Act::Advance),
-            rule.map(Act::Rule),
-            define.map(Act::Define),
-            fault.map(Act::Fault),
-            kill.map(Act::Kill),
+            raw.call.map(Act::Call),
+            raw.redeem.map(Act::Redeem),
+            raw.batch.map(Act::Batch),
+            raw.approve.map(Act::Approve),
+            raw.deny.map(Act::Deny),
+            raw.show.map(Act::Show),
+            raw.inspect.map(Act::Inspect),
+            raw.revoke.map(Act::Revoke),
+            raw.advance.map(Act::Advance),
+            raw.rewind.map(Act::Rewind),
+            raw.rule.map(Act::Rule),
+            raw.define.map(Act::Define),
+            raw.fault.map(Act::Fault),
+            raw.kill.map(Act::Kill),
         ];
         let mut acts = acts.into_iter().flatten();
         match (acts.next(), acts.next()) {
             (Some(act), None) => Ok(Self { act, expect: expect.unwrap_or_default() }),
             _ => Err(
-                "a step holds exactly one act: call, redeem, approve, deny, revoke, advance, rule, define, fault or kill",
+                "a step holds exactly one act: call, redeem, batch, approve, deny, show, inspect, revoke, advance, rewind, rule, \
+                 define, fault or kill",
             ),
         }
     }
@@ -391,10 +543,14 @@ impl From<Step> for RawStep {
         match step.act {
             Act::Call(call) => raw.call = Some(call),
             Act::Redeem(redeem) => raw.redeem = Some(redeem),
+            Act::Batch(batch) => raw.batch = Some(batch),
             Act::Approve(decide) => raw.approve = Some(decide),
             Act::Deny(decide) => raw.deny = Some(decide),
+            Act::Show(look) => raw.show = Some(look),
+            Act::Inspect(inspect) => raw.inspect = Some(inspect),
             Act::Revoke(revoke) => raw.revoke = Some(revoke),
             Act::Advance(ms) => raw.advance = Some(ms),
+            Act::Rewind(ms) => raw.rewind = Some(ms),
             Act::Rule(rule) => raw.rule = Some(rule),
             Act::Define(tool) => raw.define = Some(tool),
             Act::Fault(fault) => raw.fault = Some(fault),

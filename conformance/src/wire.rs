@@ -16,7 +16,7 @@ pub const MAX_LINE: usize = 16 << 20;
 pub enum Request {
     /// The first line: asks for a [`Answer::Declare`].
     Hello(Hello),
-    /// A world begins, with nothing of the one before it: asks for [`Answer::Ready`] or [`Answer::Unsupported`].
+    /// A world begins, with nothing of the one before it: asks for [`Answer::Ready`], [`Answer::Unsupported`] or [`Answer::Refused`].
     World(Box<Begin>),
     /// Something happens in it: asks for [`Answer::Seen`].
     Event(Box<Event>),
@@ -53,6 +53,8 @@ pub enum Answer {
     Ready {},
     /// It can't be put into this world, or have such a thing happen in it; the text says why.
     Unsupported(String),
+    /// The gate refuses to guard this world; the text says why.
+    Refused(String),
     /// What was seen.
     Seen(Box<Seen>),
     /// The adapter is at its end; the text says why. A fault of the harness, and no verdict on the gate.

@@ -69,7 +69,8 @@ pub struct Tool {
     /// Bounds into which arguments are brought after they were checked.
     #[serde(default, skip_serializing_if = "is_default")]
     pub clamps: Vec<Clamp>,
-    /// Arguments whose values are secrets.
+    /// Arguments whose values are secrets: their names, or ways of names into objects, such as `user/password` (`*` stands for
+    /// every item and member).
     #[serde(default, skip_serializing_if = "is_default")]
     pub secrets: Vec<String>,
     /// A caller has to hold one of these; with none, no scope is asked for.
@@ -90,6 +91,9 @@ pub struct Tool {
     /// The schema of its result, in the same subset.
     #[serde(default, skip_serializing_if = "is_default")]
     pub output_schema: Option<Value>,
+    /// The most bytes of JSON text that its result may have.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub output_cap: Option<u32>,
     /// What it does when it is run.
     #[serde(default, skip_serializing_if = "is_default")]
     pub body: Body,
@@ -109,7 +113,7 @@ impl Tool {
     }
 }
 
-/// A bound on one argument: on the value of a number. Values of other types are left alone.
+/// A bound on one argument: on the value of a number, or on the length of a text. Values of other types are left alone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clamp {
@@ -121,6 +125,9 @@ pub struct Clamp {
     /// The greatest value.
     #[serde(default, skip_serializing_if = "is_default")]
     pub max: Option<i64>,
+    /// The most characters of a text.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_length: Option<u32>,
 }
 
 /// Who confirms a call of a tool.
@@ -301,6 +308,8 @@ pub enum Saying {
 pub enum Listener {
     /// It panics (throws, crashes).
     Panic,
+    /// It listens, and what it is told is shown.
+    Listen,
 }
 
 /// Who calls, as a transport authenticated them.

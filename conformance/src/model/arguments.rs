@@ -146,8 +146,11 @@ fn is_a(kind: &Value, value: &Value) -> bool {
 
 /// Brings numbers into their bounds; leaves everything else alone.
 pub(super) fn clamp(clamps: &[Clamp], args: &mut Map<String, Value>) {
-    for Clamp { field, min, max } in clamps {
+    for Clamp { field, min, max, max_length } in clamps {
         let Some(value) = args.get_mut(field) else { continue };
+        if let (Value::String(text), Some(most)) = (&mut *value, max_length) {
+            *value = text.chars().take(*most as usize).collect::<String>().into();
+        }
         let Some(number) = value.as_f64() else { continue };
         if let Some(min) = min
             && number < *min as f64

@@ -12,6 +12,7 @@ mod twist;
 use serde_json::{Map, Value, json};
 
 use crate::event::{Call, Decide, Event, Fault, How, Kill, Mark, Mode, Outcome, Point, Seen, Verdict};
+use crate::feature::Feature;
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::world::{Body, Caller, Channel, Confirm, Interceptor, Saying, Tool, World};
 
@@ -22,6 +23,10 @@ pub use twist::Twist;
 
 /// How long an interceptor that hangs takes, in milliseconds: one more than it has.
 const HUNG_MS: u64 = 1_001;
+
+/// What is about words, and about what surrounds a gate, is not modelled.
+const NOT_MODELLED: [Feature; 6] =
+    [Feature::Events, Feature::OutputCap, Feature::Reasons, Feature::Display, Feature::Inspect, Feature::Admission];
 
 /// The model as a subject.
 #[derive(Debug)]
@@ -130,8 +135,10 @@ impl Model {
 
     fn make(twist: Option<Twist>) -> Self {
         let name = twist.map_or_else(|| "model".to_owned(), |twist| format!("model, {}", twist.as_str()));
+        let mut declaration = Declaration::full(&name);
+        declaration.supports.retain(|feature| !NOT_MODELLED.contains(feature));
         Self {
-            declaration: Declaration::full(&name),
+            declaration,
             twist,
             world: World::default(),
             now: 0,
@@ -526,6 +533,7 @@ impl Subject for Model {
                 let outcome = self.call(call);
                 self.ended(outcome);
             }
+            Event::Batch(batch) => self.seen.outcomes = batch.calls.iter().map(|call| self.call(call)).collect(),
             Event::Decide(decide) => self.seen.decided = Some(self.decide(decide)),
             Event::Advance(ms) => self.now = self.now.saturating_add(*ms),
             Event::Rule(rule) => self.world.rules.push(rule.clone()),
@@ -534,8 +542,12 @@ impl Subject for Model {
                 self.world.tools.push((**tool).clone());
             }
             Event::Fault(fault) => self.faults.push(*fault),
-            // Tickets, budgets and records are in stores, and nothing else outlives a call.
+            // Tickets, budgets and records are in stores, and nothing else outlives a call. Time only passes (invariant C2).
             Event::Kill(kill) => self.kills.extend(kill.at.is_some().then_some(*kill)),
+            Event::Rewind(_) => {}
+            Event::Show(_) | Event::Inspect(_) => {
+                return Err(SubjectFault::GaveUp("the model shows nothing".to_owned()));
+            }
         }
         Ok(std::mem::take(&mut self.seen))
     }

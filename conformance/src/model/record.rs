@@ -20,9 +20,21 @@ pub(super) fn record(kind: &str, call: &Call, code: Option<&str>, effect: &str, 
 
 /// The arguments, less what is secret (invariant L1).
 pub(super) fn shown(args: &Value, secrets: &[String]) -> Value {
-    let members = args.as_object().into_iter().flatten();
-    let shown = |(name, value): (&String, &Value)| {
-        (name.clone(), if secrets.contains(name) { "[secret]".into() } else { value.clone() })
+    let ways: Vec<Vec<&str>> = secrets.iter().map(|way| way.split('/').collect()).collect();
+    less(args, &ways.iter().map(Vec::as_slice).collect::<Vec<_>>())
+}
+
+fn less(value: &Value, ways: &[&[&str]]) -> Value {
+    if ways.iter().any(|way| way.is_empty()) {
+        return "[secret]".into();
+    }
+    let into = |name: &str, value: &Value| {
+        let fits = |way: &&[&str]| way.first().is_some_and(|first| *first == name || *first == "*");
+        less(value, &ways.iter().filter(|way| fits(way)).filter_map(|way| way.get(1..)).collect::<Vec<_>>())
     };
-    Value::Object(members.map(shown).collect())
+    match value {
+        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), into(name, value))).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, item)| into(&at.to_string(), item)).collect(),
+        _ => value.clone(),
+    }
 }

@@ -56,7 +56,7 @@ impl From<SubjectFault> for Apart {
 /// They came apart.
 pub fn compare(vector: &Vector, one: &mut dyn Subject, other: &mut dyn Subject, seed: u64) -> Result<(), Apart> {
     for begun in [one.begin(&vector.world, seed)?, other.begin(&vector.world, seed)?] {
-        if let Begun::Unsupported(why) = begun {
+        if let Begun::Unsupported(why) | Begun::Refused(why) = begun {
             return Err(Apart::NotApplicable(why));
         }
     }
@@ -78,9 +78,9 @@ pub fn compare(vector: &Vector, one: &mut dyn Subject, other: &mut dyn Subject, 
             (first, second) => return Err(apart(&told(first), &told(second))),
         };
         let seen_of_one = one.event(&first)?;
-        of_one.came_to(&first, seen_of_one.outcome.as_ref());
+        of_one.came_to(&first, &seen_of_one);
         let seen_of_other = other.event(&second)?;
-        of_other.came_to(&second, seen_of_other.outcome.as_ref());
+        of_other.came_to(&second, &seen_of_other);
         if let Err((one, other)) = agree(&seen_of_one, &seen_of_other, &compares, forgets) {
             return Err(apart(&one, &other));
         }
@@ -150,7 +150,9 @@ fn shown(seen: &Seen, with_args: &[bool], compares: &Compares) -> Value {
     };
     let marks: Vec<_> = seen.marks.iter().filter(|mark| compares.transcript.contains(&mark.at)).collect();
     json!({
-        "outcome": seen.outcome.as_ref().map(|seen| outcome(seen, compares)), "decided": seen.decided, "killed": seen.killed,
+        "outcome": seen.outcome.as_ref().map(|seen| outcome(seen, compares)),
+        "outcomes": seen.outcomes.iter().map(|seen| outcome(seen, compares)).collect::<Vec<_>>(),
+        "decided": seen.decided, "killed": seen.killed,
         "marks": marks, "effects": seen.effects, "records": records,
     })
 }

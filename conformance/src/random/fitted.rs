@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::event::Mode;
 use crate::feature::Feature;
-use crate::vector::{Act, Vector};
-use crate::world::{Body, Channel, Confirm, Quota, Tool};
+use crate::vector::{Act, BatchedStep, CallStep, Vector};
+use crate::world::{Body, Channel, Confirm, Listener, Quota, Tool};
 
 /// Of real time that passes while a script is run, nothing comes back to a budget that fills up so slowly, in milliseconds a unit.
 const AN_HOUR_MS: u64 = 3_600_000;
@@ -25,7 +25,9 @@ pub fn fitted(mut vector: Vector, supports: &BTreeSet<Feature>) -> Vector {
     world.attempts = world.attempts.filter(|_| has(Feature::Attempts)).map(slowly);
     world.rules.retain(|_| has(Feature::Rules));
     world.interceptors.retain(|_| has(Feature::Intercept));
-    world.listener = world.listener.filter(|_| has(Feature::Listen));
+    let listens =
+        |listener: &Listener| has(if *listener == Listener::Listen { Feature::Events } else { Feature::Listen });
+    world.listener = world.listener.filter(listens);
     world.approvers &= has(Feature::Approvals);
     world.ttl_ms = world.ttl_ms.filter(|_| has(Feature::Clock));
     for channel in &mut world.channels {
@@ -49,6 +51,10 @@ pub fn fitted(mut vector: Vector, supports: &BTreeSet<Feature>) -> Vector {
     vector.script.retain(|step| match &step.act {
         Act::Call(_) | Act::Revoke(_) => true,
         Act::Redeem(_) => has(Feature::Confirm) || has(Feature::Approvals),
+        Act::Batch(_) => has(Feature::Batch),
+        Act::Show(_) => has(Feature::Display),
+        Act::Inspect(_) => has(Feature::Inspect),
+        Act::Rewind(_) => has(Feature::WallClock),
         Act::Approve(_) | Act::Deny(_) => has(Feature::Approvals),
         Act::Advance(_) => has(Feature::Clock),
         Act::Rule(_) => has(Feature::RuleChange),
@@ -58,12 +64,17 @@ pub fn fitted(mut vector: Vector, supports: &BTreeSet<Feature>) -> Vector {
     });
     for step in &mut vector.script {
         let kept = |mode: Option<Mode>| mode.filter(|mode| *mode == Mode::Execute || has(Feature::Plan));
+        let called = |call: &mut CallStep| {
+            call.mode = kept(call.mode);
+            call.token = call.token.take().filter(|_| has(Feature::Confirm));
+        };
         match &mut step.act {
-            Act::Call(call) => {
-                call.mode = kept(call.mode);
-                call.token = call.token.take().filter(|_| has(Feature::Confirm));
-            }
+            Act::Call(call) => called(call),
             Act::Redeem(redeem) => redeem.mode = kept(redeem.mode),
+            Act::Batch(batch) => batch.calls.iter_mut().for_each(|one| match one {
+                BatchedStep::Call(call) => called(call),
+                BatchedStep::Redeem(redeem) => redeem.mode = kept(redeem.mode),
+            }),
             Act::Define(tool) => fit(tool, supports),
             _ => {}
         }

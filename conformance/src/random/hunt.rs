@@ -152,9 +152,11 @@ impl Random {
                 Ok(None) => {}
                 Ok(Some(event)) => {
                     let Ok(seen) = model.event(&event) else { continue };
-                    play.came_to(&event, seen.outcome.as_ref());
-                    let asks = matches!(step.act, Act::Call(_) | Act::Redeem(_));
-                    step.expect = expected(&seen, asks);
+                    play.came_to(&event, &seen);
+                    step.expect = match step.act {
+                        Act::Batch(_) => expected_of_batch(&seen),
+                        _ => expected(&seen, matches!(step.act, Act::Call(_) | Act::Redeem(_))),
+                    };
                 }
             }
             script.push(step);
@@ -179,6 +181,16 @@ fn expected(seen: &Seen, of_call: bool) -> Expect {
         decided: seen.decided,
         transcript: of_call.then_some(marks),
         records: of_call.then(|| seen.records.iter().map(expected_record).collect()),
+        ..Expect::default()
+    }
+}
+
+fn expected_of_batch(seen: &Seen) -> Expect {
+    Expect {
+        outcomes: Some(seen.outcomes.iter().map(expected_outcome).collect()),
+        effects: Some(seen.effects),
+        records: Some(seen.records.iter().map(expected_record).collect()),
+        ..Expect::default()
     }
 }
 
@@ -198,7 +210,7 @@ fn expected_outcome(outcome: &Outcome) -> ExpectedOutcome {
         effect: text("effect"),
         kind: text("type"),
         data,
-        meta: None,
+        ..ExpectedOutcome::default()
     }
 }
 

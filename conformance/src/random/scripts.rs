@@ -72,7 +72,10 @@ fn tool(name: &'static str) -> BoxedStrategy<Tool> {
                 name: name.to_owned(),
                 version,
                 schema,
-                clamps: clamp.into_iter().map(|(min, max)| Clamp { field: "n".to_owned(), min, max }).collect(),
+                clamps: clamp
+                    .into_iter()
+                    .map(|(min, max)| Clamp { field: "n".to_owned(), min, max, max_length: None })
+                    .collect(),
                 scopes,
                 mutating,
                 confirm,
@@ -228,6 +231,7 @@ fn call(at: usize) -> BoxedStrategy<Act> {
                 tool: tool.to_owned(),
                 arguments: None,
                 arguments_text: Some(arguments),
+                pad_to: None,
                 caller,
                 mode,
                 token,
@@ -256,6 +260,7 @@ fn redeem(at: usize) -> BoxedStrategy<Act> {
                 arguments,
                 caller: caller.map(str::to_owned),
                 mode,
+                altered: None,
             })
         })
         .boxed()
@@ -330,6 +335,7 @@ pub fn script() -> BoxedStrategy<Vector> {
             profile: Profile::Hardened,
             world,
             callers: callers(),
+            admission: None,
             script: acts.into_iter().map(|act| Step { act, expect: Expect::default() }).collect(),
             never: Vec::new(),
             never_told: Vec::new(),

@@ -28,6 +28,10 @@ use callgate_std::tool::Tool;
 use super::judges::LIMIT_MS;
 use super::surroundings::{DIGEST_KEY, Performed, Surroundings, context, perform};
 use crate::event::Call;
+use crate::feature::Feature;
+
+/// What belongs to hosts that have drivers: listeners, caps of results, explanations.
+pub(super) const LACKS: [Feature; 4] = [Feature::Listen, Feature::Events, Feature::OutputCap, Feature::Inspect];
 
 /// What a call carries here.
 pub(super) type Carried = Box<OwnedEnvelope>;

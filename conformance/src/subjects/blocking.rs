@@ -1,16 +1,18 @@
 //! The blocking gate of `callgate-std`, in this process.
 
+use std::ops::ControlFlow;
+
 use callgate_core::request::Request;
 use callgate_std::gate::{Gate, GateError};
 use callgate_std::interceptors::Interceptors;
-use callgate_std::observer::{Event as Happening, Observers};
+use callgate_std::output::Reply;
 
 use super::judges::LIMIT_MS;
-use super::surroundings::{DIGEST_KEY, Surroundings, context, gave_up, no_world};
-use super::watched::panics;
-use crate::event::{Event, Kill, Seen};
+use super::listening::observers;
+use super::surroundings::{DIGEST_KEY, Surroundings, batched, context, gave_up, no_world, scopes};
+use crate::event::{Batch, Event, Kill, Seen};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
-use crate::world::{Listener, World};
+use crate::world::World;
 
 /// The blocking gate.
 #[derive(Debug)]
@@ -33,27 +35,60 @@ impl Default for Blocking {
     }
 }
 
-fn gate(around: &Surroundings) -> Result<Gate, GateError> {
+/// A gate that explains itself: its policy can be looked into, and nothing is wired that the world does not ask for.
+fn explained(around: &Surroundings) -> Result<Gate, GateError> {
+    let mut builder = Gate::builder(std::sync::Arc::clone(&around.tools))
+        .policy(around.policy.in_force())
+        .confirmations(around.store.clone())
+        .audit(around.sink.clone())
+        .clock(around.time.shared())
+        .digest_key(DIGEST_KEY);
+    builder = match around.world.quota {
+        Some(_) => builder.limiter(around.limiter.clone()),
+        None => builder.unlimited(),
+    };
+    if !around.world.interceptors.is_empty() {
+        builder = builder.interceptors(interceptors(around));
+    }
+    builder.build()
+}
+
+fn interceptors(around: &Surroundings) -> Interceptors<Reply> {
     let none = Interceptors::with(around.time.shared(), LIMIT_MS);
-    let interceptors = around.judges().fold(none, |all, judge| {
+    around.judges().fold(none, |all, judge| {
         let name = judge.script.name.clone();
         all.and(&name, judge)
-    });
+    })
+}
+
+fn gate(around: &Surroundings) -> Result<Gate, GateError> {
     let mut builder = Gate::builder(std::sync::Arc::clone(&around.tools))
         .policy(std::sync::Arc::clone(&around.policy))
         .limiter(around.limiter.clone())
         .confirmations(around.store.clone())
-        .interceptors(interceptors)
+        .interceptors(interceptors(around))
         .audit(around.sink.clone())
         .clock(around.time.shared())
         .entropy(around.entropy.0.clone())
         .digest_key(DIGEST_KEY)
         .confirmation_ttl_ms(around.world.ttl_ms());
-    if around.world.listener == Some(Listener::Panic) {
-        let listens = Observers::new().on("tool.*", |_: &Happening<'_>| panics("a listener"));
-        builder = builder.observers(listens.unwrap_or_default());
+    if let Some(observers) = observers(around) {
+        builder = builder.observers(observers);
     }
     builder.build()
+}
+
+/// What the calls of a batch came to, in their order.
+fn outcomes(gate: &Gate, batch: &Batch) -> Result<Vec<String>, SubjectFault> {
+    let scopes = scopes(batch);
+    let (calls, options) = batched(batch, &scopes);
+    let mut outcomes = Vec::new();
+    let begun = gate.batch(&calls, options, |_, outcome| {
+        outcomes.push(outcome.to_json());
+        ControlFlow::Continue(())
+    });
+    begun.map_err(gave_up)?;
+    outcomes.into_iter().collect::<Result<_, _>>().map_err(gave_up)
 }
 
 impl Subject for Blocking {
@@ -62,9 +97,14 @@ impl Subject for Blocking {
     }
 
     fn begin(&mut self, world: &World, seed: u64) -> Result<Begun, SubjectFault> {
-        let around = Surroundings::new(world, seed)?;
-        let gate = gate(&around).map_err(gave_up)?;
-        self.place = Some((around, gate));
+        let around = match Surroundings::new(world, seed) {
+            Ok(around) => around,
+            Err(why) => return Ok(Begun::Refused(why)),
+        };
+        match gate(&around) {
+            Ok(gate) => self.place = Some((around, gate)),
+            Err(why) => return Ok(Begun::Refused(why.to_string())),
+        }
         Ok(Begun::Ready)
     }
 
@@ -82,6 +122,18 @@ impl Subject for Blocking {
                     *gate = self::gate(around).map_err(gave_up)?;
                 }
                 Ok(seen)
+            }
+            Event::Batch(batch) => around.seen_of_batch(&outcomes(gate, batch)?),
+            Event::Show(show) => around.shown(show),
+            Event::Inspect(inspect) => {
+                let gate = explained(around).map_err(gave_up)?;
+                let scopes = inspect.caller.scopes.join(" ");
+                let caller = context(&inspect.caller, &scopes, "an-inspection", inspect.mode);
+                let inspection = gate.inspect(&inspect.tool, &caller, |inspection| {
+                    let mut text = String::new();
+                    inspection.write_json(&mut text).ok().and_then(|()| serde_json::from_str(&text).ok())
+                });
+                Ok(Seen { inspection: inspection.flatten(), ..around.seen(None)? })
             }
             Event::Decide(decide) => {
                 let taken = Surroundings::decided(decide, |ticket, verdict, by| gate.decide(ticket, verdict, by));

@@ -32,6 +32,11 @@ impl WatchedPolicy {
         Ok(Self { watch, channels: world.channels.clone(), in_force })
     }
 
+    /// The policy in force, which nobody watches.
+    pub(super) fn in_force(&self) -> Arc<ChannelPolicies> {
+        Arc::clone(&self.in_force.read().unwrap_or_else(PoisonError::into_inner).1)
+    }
+
     /// Adds a rule.
     pub(super) fn add(&self, rule: &Rule) -> Result<(), PolicyError> {
         let mut in_force = self.in_force.write().unwrap_or_else(PoisonError::into_inner);
@@ -45,7 +50,7 @@ impl WatchedPolicy {
 
 impl Policy for WatchedPolicy {
     fn decide(&self, subject: &Subject<'_>) -> Decision<Arc<str>> {
-        let policies = Arc::clone(&self.in_force.read().unwrap_or_else(PoisonError::into_inner).1);
+        let policies = self.in_force();
         self.watch.ask(Mark::with(Point::Authorize, value(subject.args)), || policies.decide(subject), fault)
     }
 

@@ -9,6 +9,7 @@ mod blocking;
 mod executors;
 mod judges;
 mod linear;
+mod listening;
 mod steps;
 mod surroundings;
 mod time;

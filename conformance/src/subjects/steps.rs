@@ -5,10 +5,9 @@ use std::sync::Arc;
 use callgate_core::step::Step;
 use callgate_std::tool::Tool;
 
-use super::answers::Carried;
+use super::answers::{Carried, LACKS};
 use super::surroundings::Surroundings;
 use crate::event::{Call, Event, Seen};
-use crate::feature::Feature;
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::world::World;
 
@@ -24,8 +23,7 @@ impl Steps {
     #[must_use]
     pub fn new() -> Self {
         let mut declaration = Declaration::full("callgate-core, step by step");
-        // Listeners belong to hosts that have drivers.
-        declaration.supports.remove(&Feature::Listen);
+        declaration.supports.retain(|feature| !LACKS.contains(feature));
         Self { declaration, place: None }
     }
 }
@@ -102,7 +100,10 @@ impl Subject for Steps {
     }
 
     fn begin(&mut self, world: &World, seed: u64) -> Result<Begun, SubjectFault> {
-        self.place = Some(Surroundings::new(world, seed)?);
+        match Surroundings::new(world, seed) {
+            Ok(around) => self.place = Some(around),
+            Err(why) => return Ok(Begun::Refused(why)),
+        }
         Ok(Begun::Ready)
     }
 

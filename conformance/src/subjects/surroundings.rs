@@ -6,11 +6,14 @@ use std::time::Duration;
 use callgate_core::args::Args;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::call::{Charge, ChargeMode, IssueFault, Issued, Refund, StoreFault};
+use callgate_core::clamp::{Bound, Clamp};
 use callgate_core::confirm::{Binding, By, Refusal, Verdict};
 use callgate_core::context::{CallContext, Mode, Scopes};
 use callgate_core::digest::Digest;
 use callgate_core::limit::{Allowance, LimitKey, Quota};
+use callgate_core::request::Request;
 use callgate_core::tool::ConfirmBy;
+use callgate_std::batch::{BatchCall, BatchOptions, Delivery};
 use callgate_std::confirmations::{
     Capacity, ConfirmationStore, DecideFault, Loaded, MemoryConfirmations, PendingApproval, PendingRequest,
 };
@@ -77,24 +80,28 @@ pub(super) fn no_world() -> SubjectFault {
     gave_up("there is no world")
 }
 
+fn refused(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
 impl Surroundings {
-    /// A world whose tools have bodies that block.
-    pub(super) fn new(world: &World, seed: u64) -> Result<Self, SubjectFault> {
+    /// A world whose tools have bodies that block, or why it is refused.
+    pub(super) fn new(world: &World, seed: u64) -> Result<Self, String> {
         Self::with_bodies(world, seed, blocks)
     }
 
-    /// A world whose tools have bodies of this kind.
-    pub(super) fn with_bodies(world: &World, seed: u64, bodies: Bodies) -> Result<Self, SubjectFault> {
+    /// A world whose tools have bodies of this kind, or why it is refused.
+    pub(super) fn with_bodies(world: &World, seed: u64, bodies: Bodies) -> Result<Self, String> {
         let (watch, time, entropy) = (Watch::default(), Time::new(), SeededEntropy::shared(seed));
         let store = MemoryConfirmations::with(Capacity::default(), time.shared(), entropy.clone());
         store.attach_approvers(world.approvers);
         let mut surroundings = Self {
             world: world.clone(),
-            policy: Arc::new(WatchedPolicy::new(world, watch.clone()).map_err(gave_up)?),
+            policy: Arc::new(WatchedPolicy::new(world, watch.clone()).map_err(refused)?),
             limiter: Arc::new(WatchedLimiter::new(world, watch.clone(), &time)?),
             store: Arc::new(WatchedStore { store, watch: watch.clone() }),
             sink: Arc::new(Sink { watch: watch.clone() }),
-            tools: Arc::new(SharedRegistry::new(Registry::builder().build().map_err(gave_up)?)),
+            tools: Arc::new(SharedRegistry::new(Registry::builder().build().map_err(refused)?)),
             entropy: SharedEntropyBox(entropy),
             time,
             watch,
@@ -105,9 +112,9 @@ impl Surroundings {
     }
 
     /// Puts the tools of the world where the gate looks for them.
-    fn publish(&mut self) -> Result<(), SubjectFault> {
+    fn publish(&mut self) -> Result<(), String> {
         let builders = self.world.tools.iter().map(|tool| self.builder(tool));
-        let registry = builders.fold(Registry::builder(), RegistryBuilder::add).build().map_err(gave_up)?;
+        let registry = builders.fold(Registry::builder(), RegistryBuilder::add).build().map_err(refused)?;
         drop(self.tools.swap(registry));
         Ok(())
     }
@@ -136,16 +143,15 @@ impl Surroundings {
         if tool.mutating {
             builder = builder.mutating();
         }
-        for world::Clamp { field, min, max } in &tool.clamps {
-            let path = format!("/{field}");
-            builder = match (*min, *max) {
-                (Some(min), Some(max)) => builder.clamp(path, min..=max),
-                (Some(min), None) => builder.clamp(path, min..),
-                (None, Some(max)) => builder.clamp(path, ..=max),
-                (None, None) => builder,
-            };
+        for world::Clamp { field, min, max, max_length } in &tool.clamps {
+            let clamp = Clamp { min: min.map(Bound::Integer), max: max.map(Bound::Integer), max_length: *max_length };
+            builder = builder.clamp(format!("/{field}"), clamp);
+        }
+        if let Some(cap) = tool.output_cap {
+            builder = builder.max_output(cap as usize);
         }
         for secret in &tool.secrets {
+            // Ways are written as names with `/` between them, as a JSON Pointer without its first.
             builder = builder.secret(format!("/{secret}"));
         }
         (self.bodies)(builder, tool.clone(), self.watch.clone(), self.time.clone())
@@ -165,19 +171,17 @@ impl Surroundings {
     pub(super) fn happen(&mut self, event: &Event) -> Result<(), SubjectFault> {
         match event {
             Event::Advance(ms) => self.time.advance(Duration::from_millis(*ms)),
+            Event::Rewind(ms) => self.time.rewind(*ms),
             Event::Rule(rule) => self.policy.add(rule).map_err(gave_up)?,
             Event::Define(tool) => {
                 self.world.tools.retain(|old| old.name != tool.name);
                 self.world.tools.push((**tool).clone());
-                self.publish()?;
+                self.publish().map_err(SubjectFault::GaveUp)?;
             }
             Event::Fault(fault) => self.watch.plant(*fault),
             Event::Kill(kill) if kill.at.is_some() => self.watch.plant_kill(*kill),
-            Event::Kill(kill) => {
-                let back = i64::try_from(kill.back).unwrap_or(i64::MAX);
-                self.time.step_wall(back.saturating_neg());
-            }
-            Event::Call(_) | Event::Decide(_) => {}
+            Event::Kill(kill) => self.time.rewind(kill.back),
+            Event::Call(_) | Event::Batch(_) | Event::Decide(_) | Event::Show(_) | Event::Inspect(_) => {}
         }
         Ok(())
     }
@@ -210,7 +214,7 @@ impl Surroundings {
     pub(super) fn driven(
         around: Option<&mut Self>,
         event: &Event,
-        drive: impl FnOnce(&Self, &event::Call) -> Result<String, std::fmt::Error>,
+        drive: impl Fn(&Self, &event::Call) -> Result<String, std::fmt::Error>,
     ) -> Result<Seen, SubjectFault> {
         let around = around.ok_or_else(no_world)?;
         match event {
@@ -218,6 +222,11 @@ impl Surroundings {
                 let outcome = drive(around, call).map_err(gave_up)?;
                 around.seen(Some(outcome))
             }
+            Event::Batch(batch) => {
+                let outcomes = batch.calls.iter().map(|call| drive(around, call)).collect::<Result<Vec<_>, _>>();
+                around.seen_of_batch(&outcomes.map_err(gave_up)?)
+            }
+            Event::Show(show) => around.shown(show),
             Event::Decide(decide) => {
                 let taken = Self::decided(decide, |ticket, verdict, by| around.store.decide(ticket, verdict, by));
                 Ok(Seen { decided: Some(taken), ..around.seen(None)? })
@@ -239,6 +248,36 @@ impl Surroundings {
         }
         Ok(seen)
     }
+
+    /// What was seen, with these outcomes of a batch.
+    pub(super) fn seen_of_batch(&self, outcomes: &[String]) -> Result<Seen, SubjectFault> {
+        let outcomes = outcomes.iter().map(|outcome| serde_json::from_str(outcome));
+        Ok(Seen { outcomes: outcomes.collect::<Result<Vec<Outcome>, _>>().map_err(gave_up)?, ..self.watch.take() })
+    }
+
+    /// What an approver is shown of a request, if it may see it.
+    pub(super) fn shown(&self, show: &event::Show) -> Result<Seen, SubjectFault> {
+        let scopes = show.approver.scopes.join(" ");
+        let approver = context(&show.approver, &scopes, "a-look", event::Mode::Execute);
+        let pending = self.store.pending(&approver, usize::MAX).map_err(gave_up)?;
+        let asked = pending.into_iter().find(|pending| pending.ticket.to_string() == show.approval);
+        Ok(Seen { shown: asked.map(|pending| pending.summary), ..self.watch.take() })
+    }
+}
+
+/// The scopes of the callers of a batch, as contexts hold them.
+pub(super) fn scopes(batch: &event::Batch) -> Vec<String> {
+    batch.calls.iter().map(|call| call.caller.scopes.join(" ")).collect()
+}
+
+/// A batch as gates take it.
+pub(super) fn batched<'a>(batch: &'a event::Batch, scopes: &'a [String]) -> (Vec<BatchCall<'a>>, BatchOptions) {
+    let calls = batch.calls.iter().zip(scopes).map(|(call, scopes)| BatchCall {
+        id: &call.id,
+        caller: context(&call.caller, scopes, &call.id, call.mode),
+        request: Request { tool: &call.tool, arguments: call.arguments.as_bytes(), token: call.token.as_deref() },
+    });
+    (calls.collect(), BatchOptions { at_once: batch.at_once as usize, delivery: Delivery::Ordered })
 }
 
 /// The context of a call.
@@ -298,9 +337,9 @@ impl std::fmt::Debug for WatchedLimiter {
 }
 
 impl WatchedLimiter {
-    fn new(world: &World, watch: Watch, time: &Time) -> Result<Self, SubjectFault> {
+    fn new(world: &World, watch: Watch, time: &Time) -> Result<Self, String> {
         let quota = |quota: Option<world::Quota>| match quota {
-            Some(quota) => Quota::per_window(quota.limit, quota.window_ms).map_err(gave_up),
+            Some(quota) => Quota::per_window(quota.limit, quota.window_ms).map_err(refused),
             None => Ok(Quota::DEFAULT),
         };
         let quotas = Quotas::new(quota(world.quota)?).with_attempts(quota(world.attempts)?);

@@ -23,17 +23,17 @@ impl Time {
         self.clock.shared()
     }
 
+    /// Sets the clock on the wall back.
+    pub(super) fn rewind(&self, ms: u64) {
+        self.clock.step_wall(i64::try_from(ms).unwrap_or(i64::MAX).saturating_neg());
+    }
+
     pub(super) fn now(&self) -> Now {
         self.clock.now()
     }
 
     fn timers(&self) -> MutexGuard<'_, Vec<(Instant, Waker)>> {
         self.timers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Steps the wall clock alone.
-    pub(super) fn step_wall(&self, by_ms: i64) {
-        self.clock.step_wall(by_ms);
     }
 
     /// Time passes: timers that are due go off.

@@ -85,6 +85,11 @@ impl Watch {
         kill.is_none()
     }
 
+    /// A listener is told of something.
+    pub(super) fn told(&self, event: Value) {
+        self.book().seen.told.push(event);
+    }
+
     /// A record is written.
     pub(super) fn recorded(&self, record: Value) {
         self.book().seen.records.push(record);

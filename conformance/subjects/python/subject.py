@@ -22,7 +22,8 @@ MAX_BYTES = 1 << 20
 
 FEATURES = [
     "schema", "clamp", "channels", "rules", "rule_change", "quota", "attempts", "plan", "confirm", "approvals", "intercept",
-    "listen", "output_schema", "clock", "define", "tenants", "sessions", "secrets", "faults", "kill", "kill_within",
+    "listen", "output_schema", "clock", "wall_clock", "define", "tenants", "sessions", "secrets", "faults", "batch", "kill",
+    "kill_within",
 ]
 POINTS = ["authorize", "charge", "issue", "redeem", "intercept", "intent", "execute", "record"]
 
@@ -184,6 +185,8 @@ def clamp(tool, args):
     args = dict(args)
     for bound in tool.get("clamps", []):
         value = args.get(bound["field"])
+        if isinstance(value, str) and "max_length" in bound:
+            args[bound["field"]] = value[: bound["max_length"]]
         if not is_number(value):
             continue
         if "min" in bound and value < bound["min"]:
@@ -191,6 +194,17 @@ def clamp(tool, args):
         elif "max" in bound and value > bound["max"]:
             args[bound["field"]] = bound["max"]
     return args
+
+
+def less(value, ways):
+    """A value less the secrets to which ways of names lead."""
+    if [] in ways:
+        return "***"
+    if isinstance(value, dict):
+        return {name: less(member, [way[1:] for way in ways if way[0] in (name, "*")]) for name, member in value.items()}
+    if isinstance(value, list):
+        return [less(item, [way[1:] for way in ways if way[0] in (str(at), "*")]) for at, item in enumerate(value)]
+    return value
 
 
 # ------------------------------------------------------------------------------------------------------------------- callers
@@ -598,7 +612,8 @@ class Gate:
 
     @staticmethod
     def shown(args, trail):
-        return {name: "***" if name in trail["secrets"] else value for name, value in args.items()}
+        ways = [way.split("/") for way in trail["secrets"]]
+        return {name: less(value, [way[1:] for way in ways if way[0] in (name, "*")]) for name, value in args.items()}
 
     def record_of(self, kind, call, trail, effect, code):
         record = {
@@ -627,6 +642,9 @@ def happen(gate, event):
             return gate.seen(outcome=gate.call(value))
         except Killed:
             return gate.seen(killed=True)
+    if what == "batch":
+        outcomes = [gate.call(call) for call in value["calls"]]
+        return gate.seen(outcomes=outcomes)
     if what == "decide":
         return gate.seen(decided=gate.decide(value["approval"], value["verdict"], value["approver"]))
     if what == "advance":
@@ -639,7 +657,7 @@ def happen(gate, event):
         gate.faults.append(value)
     elif what == "kill" and "at" in value:
         gate.kills.append(value)
-    elif what != "kill":  # Everything that this gate keeps is in its stores, and its clock never goes back.
+    elif what not in ("kill", "rewind"):  # Everything that this gate keeps is in its stores, and its time only passes.
         raise ValueError(f"no such event: {what}")
     return gate.seen()
 

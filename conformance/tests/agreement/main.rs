@@ -153,7 +153,7 @@ fn the_scripts_lead_everywhere() {
         for (at, step) in vector.script.iter().enumerate() {
             let Ok(Some(event)) = play.next(at, &step.act) else { continue };
             let seen = model.event(&event).unwrap();
-            play.came_to(&event, seen.outcome.as_ref());
+            play.came_to(&event, &seen);
             reached.extend(seen.marks.iter().map(|mark| mark.at.to_string()));
             if let Some(outcome) = seen.outcome {
                 reached.insert(outcome.meta_text("code").unwrap_or("success").to_owned());

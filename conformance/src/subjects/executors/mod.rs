@@ -14,15 +14,16 @@ use callgate_async::runtime::{self, BoxFuture, Runtime};
 use callgate_async::seam::{Blocking, Waiting};
 use callgate_core::request::Request;
 use callgate_core::time::Now;
-use callgate_std::observer::{Event as Happening, Observers};
+use smol::stream::StreamExt as _;
 
 use super::judges::LIMIT_MS;
-use super::surroundings::{DIGEST_KEY, Surroundings, context, gave_up, no_world};
+use super::listening::observers;
+use super::surroundings::{DIGEST_KEY, Surroundings, batched, context, gave_up, no_world, scopes};
 use super::time::Time;
-use super::watched::panics;
 use crate::event::{Event, Kill, Seen};
+use crate::feature::Feature;
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
-use crate::world::{Listener, World};
+use crate::world::World;
 use seams::Waits;
 
 /// An executor by the time of a world: its own timers are not used.
@@ -82,7 +83,10 @@ impl fmt::Debug for Host {
 
 impl Host {
     fn new(name: &str, executor: Arc<dyn Runtime>, seams: Seams) -> Self {
-        Self { declaration: Declaration::full(name), executor, seams, place: None }
+        let mut declaration = Declaration::full(name);
+        // A gate explains itself by a policy that it can look into, which one that is watched is not.
+        declaration.supports.remove(&Feature::Inspect);
+        Self { declaration, executor, seams, place: None }
     }
 
     fn gate(&self, around: &Surroundings) -> Result<Gate, SubjectFault> {
@@ -115,17 +119,20 @@ impl Host {
             .entropy(around.entropy.0.clone())
             .digest_key(DIGEST_KEY)
             .confirmation_ttl_ms(around.world.ttl_ms());
-        if around.world.listener == Some(Listener::Panic) {
-            let listens = Observers::new().on("tool.*", |_: &Happening<'_>| panics("a listener"));
-            builder = builder.observers(listens.unwrap_or_default());
+        if let Some(observers) = observers(around) {
+            builder = builder.observers(observers);
         }
         builder.build().map_err(gave_up)
     }
 
     fn begin(&mut self, world: &World, seed: u64) -> Result<Begun, SubjectFault> {
         let around = match self.seams {
-            Seams::Waiting => Surroundings::with_bodies(world, seed, seams::waits)?,
-            Seams::Blocking => Surroundings::new(world, seed)?,
+            Seams::Waiting => Surroundings::with_bodies(world, seed, seams::waits),
+            Seams::Blocking => Surroundings::new(world, seed),
+        };
+        let around = match around {
+            Ok(around) => around,
+            Err(why) => return Ok(Begun::Refused(why)),
         };
         let gate = self.gate(&around)?;
         self.place = Some(Place { around, gate });
@@ -146,6 +153,14 @@ impl Host {
                 killed = seen.killed;
                 Ok(seen)
             }
+            Event::Batch(batch) => {
+                let scopes = scopes(batch);
+                let (calls, options) = batched(batch, &scopes);
+                let outcomes = gate.batch(&calls, options).map_err(gave_up)?;
+                let outcomes: Vec<_> = outcomes.map(|(_, outcome)| outcome.to_json()).collect().await;
+                around.seen_of_batch(&outcomes.into_iter().collect::<Result<Vec<_>, _>>().map_err(gave_up)?)
+            }
+            Event::Show(show) => around.shown(show),
             Event::Decide(decide) => {
                 let taken = match Surroundings::decision(decide) {
                     Some((ticket, verdict)) => {
