@@ -7,7 +7,6 @@ use std::path::Path;
 
 use callgate_core::json::Limits;
 
-use crate::command_line::CallArgs;
 use crate::terminal::visible;
 use crate::trouble::Trouble;
 
@@ -17,8 +16,8 @@ use crate::trouble::Trouble;
 ///
 /// # Errors
 /// They can't be read.
-pub(crate) fn read(args: &CallArgs) -> Result<Vec<u8>, Trouble> {
-    match (&args.arguments, &args.args_file) {
+pub(crate) fn read(arguments: Option<&OsStr>, file: Option<&Path>) -> Result<Vec<u8>, Trouble> {
+    match (arguments, file) {
         (Some(text), _) if text == OsStr::new("-") => from_stdin(),
         (Some(text), _) => Ok(text.as_encoded_bytes().to_vec()),
         (None, Some(file)) if file == Path::new("-") => from_stdin(),

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use callgate_core::audit::chain::Head;
+use callgate_core::digest::Digest;
 use callgate_core::name::{NameError, check_label, check_principal, check_scope};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
@@ -85,6 +86,8 @@ pub(crate) enum Command {
     /// See what waits for an approver, and approve or deny it
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
+    /// Make the text to sign as a yes to one call
+    Sign(SignArgs),
     /// Walk one call to every end of the gate, and show outcome, effect and record
     Demo,
     /// Read and verify the record of calls
@@ -164,6 +167,12 @@ pub(crate) struct CallArgs {
     /// Run the call that this token was given for. Arguments that stand beside it count for nothing
     #[arg(long, value_name = "TOKEN", conflicts_with = "plan")]
     pub(crate) confirm: Option<String>,
+    /// Present a signed yes to this call: what `callgate sign` made, byte for byte
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "confirm"], value_hint = ValueHint::FilePath)]
+    pub(crate) signed: Option<PathBuf>,
+    /// The signature of it [default: the same name with .sig]
+    #[arg(long, value_name = "FILE", requires = "signed", value_hint = ValueHint::FilePath)]
+    pub(crate) signature: Option<PathBuf>,
     /// Print the whole outcome as JSON
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) json: bool,
@@ -175,6 +184,39 @@ pub(crate) struct CallArgs {
     /// Names this call in the record [default: 128 random bits]
     #[arg(long, value_name = "ID", value_parser = principal, help_heading = CALLER)]
     pub(crate) request_id: Option<String>,
+}
+
+const SIGN_EXAMPLES: &str = "\
+Examples:
+  # the text, and a signature by a key of OpenSSH
+  callgate sign fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}' --host build-7 > call.json
+  ssh-keygen -Y sign -n callgate -f ~/.ssh/id_ed25519 call.json
+  # the same at once, with a key that no passphrase locks
+  callgate sign fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}' --key id_ed25519 --out call.json
+  # on the host: runs once, within the window, and for these arguments alone
+  callgate call fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}' --signed call.json --principal ann";
+
+#[derive(Args, Debug)]
+#[command(after_help = SIGN_EXAMPLES)]
+pub(crate) struct SignArgs {
+    /// The tool
+    #[arg(value_name = "TOOL")]
+    pub(crate) tool: String,
+    /// The arguments: one JSON object, `-` to read it from standard input [default: {}]
+    #[arg(value_name = "JSON")]
+    pub(crate) arguments: Option<OsString>,
+    /// Read the arguments from a file; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "arguments", value_hint = ValueHint::FilePath)]
+    pub(crate) args_file: Option<PathBuf>,
+    /// The host on which the call is to run [default: that of the configuration]
+    #[arg(long, value_name = "NAME", value_parser = channel)]
+    pub(crate) host: Option<String>,
+    /// Sign with this private key of OpenSSH (Ed25519, not locked); the signature goes beside the text, with .sig
+    #[arg(long, value_name = "FILE", requires = "out", value_hint = ValueHint::FilePath)]
+    pub(crate) key: Option<PathBuf>,
+    /// Write the text to this file, which must not be there yet, instead of standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -220,6 +262,7 @@ pub(crate) struct InspectArgs {
 const APPROVE_EXAMPLES: &str = "\
 Examples:
   callgate approvals list --principal ann --scope approve
+  callgate approvals show 3fa1c02b77aa --principal ann --scope approve
   callgate approvals approve 3fa1c02b77aa --principal ann --scope approve
   callgate approvals deny 3fa1c02b77aa --principal ann --scope approve
 
@@ -229,8 +272,10 @@ Nobody decides a request of their own, and the first answer stands.";
 pub(crate) enum ApprovalsCommand {
     /// List what this approver could decide now
     List(WaitingArgs),
+    /// Show one request, with every value that would run
+    Show(ShowArgs),
     /// Let a request run, once, when its caller comes back with its token
-    Approve(AnswerArgs),
+    Approve(ApproveArgs),
     /// Have a request never run
     Deny(AnswerArgs),
 }
@@ -246,6 +291,29 @@ pub(crate) struct WaitingArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = APPROVE_EXAMPLES)]
+pub(crate) struct ShowArgs {
+    /// The approval id that the question named, or the first eight digits of it or more
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Print the request as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) caller: CallerArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = APPROVE_EXAMPLES)]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    pub(crate) answer: AnswerArgs,
+    /// Approve only arguments of this digest. Needed where a request is too long to be shown whole
+    #[arg(long, value_name = "DIGEST", value_parser = digest)]
+    pub(crate) digest: Option<Digest>,
+}
+
+#[derive(Args, Clone, Debug)]
 #[command(after_help = APPROVE_EXAMPLES)]
 pub(crate) struct AnswerArgs {
     /// The approval id that the question named, or the first eight digits of it or more
@@ -264,6 +332,10 @@ pub(crate) enum AuditCommand {
     /// Follows the chain of hashes through the whole file and compares its end with the head that is kept beside it. Every
     /// problem is reported with its line. Exit status 0 when the record is whole, 1 when it is not.
     Verify(VerifyArgs),
+    /// Explain one call from its record: which stage said what, and whether the gate of now would say the same
+    ///
+    /// The call is made again as a plan, on a gate that keeps nothing: no tool runs, nothing is asked, charged or recorded.
+    Explain(ExplainArgs),
     /// Write the whole record as JSON Lines, for keeping or for another program
     ///
     /// The lines are those of a file's log, so `callgate audit verify FILE --head SEQ:HASH` verifies them; the head is told on
@@ -299,6 +371,19 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "SEQ:HASH", value_parser = crate::commands::parse_head)]
     pub(crate) after: Option<Head>,
     /// Print the findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// The request id of the call, or the number of one of its lines
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// The log [default: that of the configuration]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -477,6 +562,17 @@ Examples:
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
+}
+
+impl AnswerArgs {
+    /// The same answer, to arguments of this digest only.
+    pub(crate) fn with_digest(&self, digest: Option<Digest>) -> ApproveArgs {
+        ApproveArgs { answer: self.clone(), digest }
+    }
+}
+
+fn digest(text: &str) -> Result<Digest, &'static str> {
+    text.parse().map_err(|_| "a digest has 64 hexadecimal digits")
 }
 
 fn channel(text: &str) -> Result<String, NameError> {

@@ -164,6 +164,18 @@ fn each_example_of_a_message_is_accepted() {
         ("quotas.principals.NAME", ("[quotas.principals.alice]", &[])),
         ("quotas.tools.NAME", ("[quotas.tools.\"fs.read\"]", &[])),
         ("confirmation", ("[confirmation]", &[])),
+        ("signed", ("[signed]", &[])),
+        (
+            "signers",
+            (
+                "[[signers]]",
+                &[
+                    "name = \"a\"",
+                    "key = \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMUdi1d21Wf7JLI2DLzQy5tkIKMg/8s84t0Kg9eAc2LL\"",
+                    "principal = \"p\"",
+                ],
+            ),
+        ),
         ("tools.NAME", ("[tools.\"fs.read\"]", &[])),
         ("tools.NAME.clamps.FIELD", ("[tools.\"fs.read\".clamps.limit]", &[])),
         ("exec", ("[[exec]]", NEW_EXEC)),

@@ -226,6 +226,22 @@ pub enum DecideError {
     Settled(TicketState),
 }
 
+impl DecideError {
+    /// The name in records.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OtherTenant => "other_tenant",
+            Self::NotAsked => "not_asked",
+            Self::Unauthenticated => "unauthenticated",
+            Self::OwnRequest => "own_request",
+            Self::MissingScope => "missing_scope",
+            Self::Expired => "expired",
+            Self::Settled(_) => "settled",
+        }
+    }
+}
+
 impl fmt::Display for DecideError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -55,6 +55,7 @@ pub mod interceptors;
 pub mod limiter;
 pub mod listing;
 mod lock;
+pub mod nonces;
 pub mod observer;
 pub mod output;
 pub mod policy;

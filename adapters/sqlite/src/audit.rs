@@ -219,7 +219,7 @@ impl SqliteAudit {
             Err(error) => error,
         };
         // Whoever was told that an intent was not written does not start.
-        for Waiting { text, .. } in records.into_iter().filter(|record| record.kind != Kind::Intent) {
+        for Waiting { text, .. } in records.into_iter().filter(|record| !record.kind.comes_first()) {
             if let Err(text) = spool.push(text) {
                 *lost = lost.saturating_add(1);
                 tracing::error!(record = text, "too many records wait for the audit log; this one is here alone");

@@ -1,4 +1,4 @@
-//! Stores of the gate in one SQLite file, which several processes may share: confirmations and the audit log.
+//! Stores of the gate in one SQLite file, which several processes may share: confirmations, the nonces of signed consent, and the audit log.
 //!
 //! What is answered is on the disk: the file is in WAL mode with `synchronous=FULL`, every step is one transaction that begins with
 //! `BEGIN IMMEDIATE`, and a step that fails answers a fault, never a guess (invariants F1, J3). SQLite is compiled in.
@@ -39,6 +39,7 @@ mod fault_tests;
 #[cfg(test)]
 mod faults;
 mod lines;
+mod nonces;
 mod schema;
 mod ticket;
 
@@ -47,3 +48,4 @@ pub use confirmations::SqliteConfirmations;
 pub use database::Database;
 pub use error::DatabaseError;
 pub use lines::Lines;
+pub use nonces::SqliteNonces;

@@ -4,6 +4,7 @@
 mod error;
 mod exec;
 mod policy;
+mod signed;
 mod state;
 mod stores;
 mod tools;
@@ -66,6 +67,24 @@ impl<'c> Plan<'c> {
         let closed = Arc::new(Closed);
         let builder =
             self.builder().limiter(closed.clone()).confirmations(closed.clone()).audit(closed).digest_key([0; 32]);
+        Ok(builder.build()?)
+    }
+
+    /// A gate that keeps nothing, for plans: its digests are those of the gate with its files, where there is a key for them.
+    ///
+    /// # Errors
+    /// The gate can't be built, or the key can't be read.
+    pub(crate) fn replaying_gate(self, audit: SharedAudit) -> Result<Gate, AssembleError> {
+        let key_file = self.files.digest_key.clone();
+        let builder = self.builder().audit(audit);
+        let builder = if key_file.exists() {
+            builder.digest_key(callgate_std::digest_key::load_or_make(
+                &key_file,
+                &callgate_std::entropy::OsEntropy::default(),
+            )?)
+        } else {
+            builder
+        };
         Ok(builder.build()?)
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callgate_core::limit::{LimitKey, Purpose, Quota};
+use callgate_signed::Authorizer;
 use callgate_std::audit::{Fanout, SharedAudit};
 use callgate_std::digest_key;
 use callgate_std::entropy::OsEntropy;
@@ -27,6 +28,8 @@ pub(crate) struct StateFiles {
     pub(crate) limits: PathBuf,
     /// The key of argument digests.
     pub(crate) digest_key: PathBuf,
+    /// The nonces of signed consent, where what waits is kept as text.
+    pub(crate) nonces: PathBuf,
     /// The log.
     pub(crate) audit: PathBuf,
 }
@@ -47,6 +50,7 @@ impl StateFiles {
         Self {
             limits: beside("limits"),
             digest_key: beside("key"),
+            nonces: beside("nonces"),
             audit: kept(&config.audit_file, log),
             confirmations,
         }
@@ -55,12 +59,13 @@ impl StateFiles {
     /// Every file that belongs to the gate, those that stand beside the others included: no tool may write them (invariant
     /// P6).
     pub(crate) fn all(&self) -> Vec<PathBuf> {
-        let Self { confirmations, limits, digest_key, audit } = self;
+        let Self { confirmations, limits, digest_key, nonces, audit } = self;
         let mut files = Vec::new();
         for (file, companions) in [
             (confirmations, &["lock", "new"][..]),
             (limits, &["lock", "new"]),
             (digest_key, &["lock", "new"]),
+            (nonces, &[]),
             (audit, &["head", "head.new", "torn", "lock", "new"]),
         ] {
             files.push(file.clone());
@@ -80,6 +85,8 @@ pub(crate) struct Stores {
     pub(crate) log: Log,
     pub(crate) audit: SharedAudit,
     pub(crate) digest_key: [u8; 32],
+    /// Who verifies signed consent; none where this host has no name.
+    pub(crate) authorizer: Option<Authorizer>,
 }
 
 /// Opens everything. The log comes first: without it nothing else matters.
@@ -93,7 +100,9 @@ pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudi
     };
     let pending = usize::try_from(config.confirmation.max_pending).unwrap_or(usize::MAX);
     let waiting = Waiting::open(&files.confirmations, pending, &mut databases)?;
+    let authorizer = super::signed::authorizer(config, files, &waiting);
     Ok(Stores {
+        authorizer,
         limiter: Arc::new(FileLimiter::open(&files.limits, quotas(&config.quotas))?),
         waiting,
         log,

@@ -6,11 +6,12 @@ use callgate_core::call::End;
 use callgate_core::code::Code;
 use callgate_core::context::{CallContext, Mode};
 use callgate_core::request::Request;
+use callgate_signed::Granted;
 use callgate_std::context::random_request_id;
 use callgate_std::entropy::OsEntropy;
 use callgate_std::gate::{Gate, Outcome};
 
-use super::{Setting, tools};
+use super::{Setting, consent, tools};
 use crate::assemble::{Open, Plan};
 use crate::command_line::CallArgs;
 use crate::exit::Exit;
@@ -22,7 +23,7 @@ use crate::{arguments, caller, interrupt};
 pub(super) fn run(args: &CallArgs, setting: &Setting, terminal: &mut Terminal) -> Result<Exit, Trouble> {
     let config = setting.config()?;
     let plan = Plan::of(&config)?;
-    let arguments = arguments::read(args)?;
+    let arguments = arguments::read(args.arguments.as_deref(), args.args_file.as_deref())?;
     let open = plan.open(setting.log.clone())?;
     let request_id = match &args.request_id {
         Some(id) => id.clone(),
@@ -33,9 +34,11 @@ pub(super) fn run(args: &CallArgs, setting: &Setting, terminal: &mut Terminal) -
     // From here on the call has to get its record, whatever signal comes.
     interrupt::listen();
     let request = Request { tool: &args.tool, arguments: &arguments, token: args.confirm.as_deref() };
+    let consent = consent::granted(args, &arguments, &context.borrow(), &config, &open)?;
+    let caller = CallContext { signature: consent.as_ref().map(Granted::consent), ..context.borrow() };
     let shown = {
-        let outcome = open.gate.call(&context.borrow(), request);
-        show(&outcome, &context.borrow(), args, setting, &open, config.confirmation.ttl, terminal)
+        let outcome = open.gate.call(&caller, request);
+        show(&outcome, &caller, args, setting, &open, config.confirmation.ttl, terminal)
     };
     if let Some(error) = open.close() {
         let warning = terminal.err.brush().paint(WARN, "warning");

@@ -6,9 +6,11 @@ mod call;
 mod completions;
 mod config;
 mod conformance;
+mod consent;
 mod demo;
 mod init;
 mod inspect;
+mod sign;
 mod tools;
 
 pub(crate) use audit::parse_head;
@@ -68,9 +70,11 @@ fn run(line: CommandLine, terminal: &mut Terminal) -> Result<Exit, Trouble> {
         Command::Tools(args) => tools::run(&args, &setting, terminal),
         Command::Inspect(args) => inspect::run(&args, &setting, terminal),
         Command::Approvals(command) => approvals::run(&command, &setting, terminal),
+        Command::Sign(args) => sign::run(&args, &setting, terminal),
         Command::Demo => demo::run(terminal),
         Command::Audit(AuditCommand::Tail(args)) => audit::tail(&args, &setting, terminal),
         Command::Audit(AuditCommand::Verify(args)) => audit::verify(&args, &setting, terminal),
+        Command::Audit(AuditCommand::Explain(args)) => audit::explain(&args, &setting, terminal),
         Command::Audit(AuditCommand::Export(args)) => audit::export(&args, &setting, terminal),
         Command::Init(args) => init::run(&args, terminal),
         Command::Config(ConfigCommand::Check(args)) => config::check(&args, &setting, terminal),

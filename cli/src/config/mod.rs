@@ -42,6 +42,7 @@ mod quota;
 mod rule;
 mod schema;
 mod settings;
+mod signed;
 mod size;
 mod source;
 mod tool;
@@ -63,6 +64,7 @@ pub use quota::Quotas;
 pub use rule::Rule;
 pub use settings::{Config, Note, Origin};
 pub(crate) use settings::{DATABASE, OWN_DIRECTORY};
+pub use signed::Signed;
 pub use source::{Location, Source};
 pub use tool::{Adjusted, ToolAdjustment};
 pub use toolkit::Toolkit;
@@ -74,7 +76,7 @@ pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// Every kind of table that a file may have, with its keys.
 #[must_use]
-pub fn known_keys() -> [&'static Keys; 19] {
+pub fn known_keys() -> [&'static Keys; 21] {
     [
         &settings::KEYS,
         &settings::STATE,
@@ -89,6 +91,8 @@ pub fn known_keys() -> [&'static Keys; 19] {
         &quota::BY_PRINCIPAL,
         &quota::BY_TOOL,
         &confirmation::KEYS,
+        &signed::KEYS,
+        &signed::SIGNER,
         &tool::KEYS,
         &tool::CLAMPS,
         &exec::KEYS,

@@ -18,6 +18,7 @@ use super::names::Names;
 use super::problem::{ConfigError, shown_path};
 use super::quota::{self, Quotas};
 use super::rule::{self, Rule};
+use super::signed::{self, Signed};
 use super::source::{Location, Source};
 use super::tool::{self, ToolAdjustment};
 use super::toolkit::Toolkit;
@@ -55,6 +56,8 @@ pub struct Config {
     pub quotas: Quotas,
     /// How confirmations are kept.
     pub confirmation: Confirmation,
+    /// Whose signature counts as a yes to a call.
+    pub signed: Signed,
     /// Adjustments of built-in tools and of those of upstreams, by name.
     pub tools: BTreeMap<String, ToolAdjustment>,
     /// Declared tools, in the order of the file.
@@ -108,6 +111,12 @@ pub(super) static KEYS: Keys = Keys {
         },
         Key { name: "quotas", takes: "a table", example: "{ limit = 100, window = \"60s\" }" },
         Key { name: "confirmation", takes: "a table", example: "{ ttl = \"60s\" }" },
+        Key { name: "signed", takes: "a table", example: "{ host = \"build-7\" }" },
+        Key {
+            name: "signers",
+            takes: "a list of tables",
+            example: "[{ name = \"ann\", key = \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMUdi1d21Wf7JLI2DLzQy5tkIKMg/8s84t0Kg9eAc2LL\", principal = \"ann\" }]",
+        },
         Key { name: "tools", takes: "a table of tools by name", example: "{ \"fs.write\" = { disabled = true } }" },
         Key {
             name: "exec",
@@ -147,6 +156,7 @@ impl Config {
             rules: Vec::new(),
             quotas: Quotas::default(),
             confirmation: Confirmation::default(),
+            signed: Signed::default(),
             tools: BTreeMap::new(),
             exec: Vec::new(),
             upstreams: Vec::new(),
@@ -276,6 +286,7 @@ fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Con
         rules: table.get("rules").map_or(default.rules, |entry| rule::read(&entry, &names)),
         quotas: table.get("quotas").map_or(default.quotas, |entry| quota::read(&entry, &names)),
         confirmation: table.get("confirmation").map_or(default.confirmation, |entry| confirmation::read(&entry)),
+        signed: signed::read(table),
         tools: table.get("tools").map_or(default.tools, |entry| tool::read(&entry, &names, &exec)),
         channels,
         exec,

@@ -28,8 +28,16 @@ fn a2_an_approved_call_runs_once() {
     let (token, id) = ask(&world);
     world.call(&["fs.write", "--confirm", &token]).refused("APPROVAL_PENDING");
     let listed = world.run(&[&["approvals", "list"], &BOSS[..]].concat()).ok().out;
-    assert!(listed.contains(&id) && listed.contains(r#"fs.write({"path":"a.txt","content":"hi"})"#), "{listed}");
+    for line in
+        [&id, "| fs.write", r#"|   path = "a.txt""#, r#"|   content = "hi""#, "asked by   local-shell through cli"]
+    {
+        assert!(listed.contains(line), "{line}: {listed}");
+    }
     assert!(!listed.contains(&token));
+    let shown = world.run(&[&["approvals", "show", &id[..8]], &BOSS[..]].concat()).ok().out;
+    assert!(listed.contains(&shown), "{shown}");
+    let json = world.run(&[&["approvals", "show", &id, "--json"], &BOSS[..]].concat()).ok().json();
+    assert_eq!((&json["whole"], &json["approval_id"]), (&true.into(), &id.as_str().into()));
     // The first digits of an id will do.
     answer(&world, "approve", &id[..12], &BOSS).ok();
     assert!(!world.path("a.txt").exists());
@@ -38,6 +46,14 @@ fn a2_an_approved_call_runs_once() {
     world.call(&["fs.write", "--confirm", &token]).refused("CONFIRMATION_INVALID");
     let done = world.records().into_iter().find(|record| record["end"] == "done").expect("it is recorded");
     assert_eq!(done["confirmed_by"], "approver");
+    // J7: the record says who approved what, and the chain holds.
+    let records = world.records();
+    let decided = records.iter().find(|record| record["kind"] == "decision").expect("it is recorded");
+    assert_eq!((&decided["end"], &decided["principal"]), (&"approve".into(), &"boss".into()));
+    assert_eq!((&decided["tool"], &decided["ticket"]), (&"fs.write".into(), &id.as_str().into()));
+    assert_eq!(decided["args_digest"], done["args_digest"]);
+    let verified = world.run(&["audit", "verify"]).ok().out;
+    assert!(verified.contains("1 decisions of approvers"), "{verified}");
 }
 
 // A2, A9: neither the requester, nor somebody without the scope, nor nobody; and the first answer stands.
@@ -57,4 +73,44 @@ fn a9_who_decides_and_the_first_answer() {
     world.call(&["fs.write", "--confirm", &token]).refused("APPROVAL_DENIED");
     assert!(!world.path("a.txt").exists());
     assert_eq!(world.run(&[&["approvals", "list", "--json"], &BOSS[..]].concat()).ok().out, "[]\n");
+    // Each attempt is recorded, and why it did not count.
+    let records = world.records();
+    let refused = records.iter().filter(|record| record["kind"] == "decision" && !record["code"].is_null());
+    let checks: Vec<_> = refused.map(|record| record["check"].as_str().expect("a reason").to_owned()).collect();
+    assert_eq!(checks, ["own_request", "missing_scope", "unauthenticated", "unknown", "unknown", "settled"]);
+}
+
+// F1, J2: no decision without its record.
+#[test]
+fn j2_a_decision_that_cannot_be_recorded_is_not_made() {
+    let config = format!("{CONFIG}[audit]\nfile = \"log/audit.jsonl\"\n");
+    let world = World::with_config(&config);
+    let (token, id) = ask(&world);
+    std::fs::rename(world.path("log"), world.path("away")).expect("it is there");
+    world.put("log", "");
+    answer(&world, "approve", &id, &BOSS).refused("AUDIT_UNAVAILABLE");
+    std::fs::remove_file(world.path("log")).expect("it is there");
+    std::fs::rename(world.path("away"), world.path("log")).expect("it is there");
+    world.call(&["fs.write", "--confirm", &token]).refused("APPROVAL_PENDING");
+    answer(&world, "deny", &id, &BOSS).ok();
+}
+
+// D2: what is too long to be shown is approved by whoever names its digest.
+#[test]
+fn d2_a_request_that_is_not_shown_whole_takes_its_digest() {
+    let world = World::with_config(CONFIG);
+    let arguments = serde_json::json!({"path": "a.txt", "content": "x".repeat(20_000)}).to_string();
+    let asked = world.call(&["fs.write", &arguments, "--json"]).json();
+    let part = |name: &str| asked["data"][name].as_str().expect("a text").to_owned();
+    let (token, id) = (part("confirm_token"), part("approval_id"));
+    let json = world.run(&[&["approvals", "show", &id, "--json"], &BOSS[..]].concat()).ok().json();
+    assert_eq!(json["whole"], false);
+    assert!(json["shown"].as_str().expect("a text").contains("content is not shown: 20000 bytes, SHA-256 "), "{json}");
+    let refused = answer(&world, "approve", &id, &BOSS);
+    assert!(refused.status == 2 && refused.err.contains("--digest"), "{}", refused.err);
+    let other = "0".repeat(64);
+    assert_eq!(answer(&world, "approve", &id, &[&BOSS[..], &["--digest", &other]].concat()).status, 2);
+    let digest = json["arguments_digest"].as_str().expect("a digest");
+    answer(&world, "approve", &id, &[&BOSS[..], &["--digest", digest]].concat()).ok();
+    world.call(&["fs.write", "--confirm", &token]).ok();
 }

@@ -5,6 +5,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stdout,
     clippy::string_slice,
     reason = "tests fail loudly"
 )]
@@ -16,10 +17,12 @@ mod confirming;
 mod conformance;
 mod demo;
 mod exits;
+mod explain;
 mod init_from;
 mod interrupted;
 mod main_job;
 mod output;
 mod readme;
+mod signing;
 mod state;
 mod world;

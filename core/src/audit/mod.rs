@@ -5,8 +5,10 @@
 //! log so that an edit, a deletion or a swap shows.
 
 pub mod chain;
+mod decision;
 mod record;
 
+pub use decision::Decision;
 pub(crate) use record::{Describe, write_clamped};
 pub use record::{Kind, Record};
 
@@ -26,7 +28,7 @@ impl core::error::Error for AuditFault {}
 
 /// A blocking audit sink.
 pub trait Audit {
-    /// Writes one record. For [`Kind::Intent`] it must be durable when this returns `Ok`: nothing runs before.
+    /// Writes one record. One that [comes first](Kind::comes_first) must be durable when this returns `Ok`: nothing happens before.
     ///
     /// # Errors
     /// The record was not written, or that is unknown.

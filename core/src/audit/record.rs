@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::decision::Decision;
 use crate::args::Args;
 use crate::call::{Closed, End, TaskId, checked_args};
 use crate::clamp;
@@ -28,6 +29,8 @@ pub enum Kind {
     Terminal,
     /// The run of a call that was accepted is over.
     Completion,
+    /// Somebody decides about a pending call. Made before the decision takes effect; once more, with a code, when it did not.
+    Decision,
 }
 
 impl Kind {
@@ -38,7 +41,15 @@ impl Kind {
             Self::Intent => "intent",
             Self::Terminal => "terminal",
             Self::Completion => "completion",
+            Self::Decision => "decision",
         }
+    }
+
+    /// Whether what the record announces must not happen without it. Such a record is durable when it was taken, and is not owed
+    /// when it wasn't (invariants J2, J8).
+    #[must_use]
+    pub const fn comes_first(self) -> bool {
+        matches!(self, Self::Intent | Self::Decision)
     }
 }
 
@@ -68,7 +79,7 @@ impl fmt::Display for Detail<'_> {
 /// One record, as a view of a call. `Debug` shows no argument.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
-    /// Intent, terminal or completion.
+    /// Intent, terminal, completion or decision.
     pub kind: Kind,
     /// When the record was made.
     pub at: Now,
@@ -179,6 +190,37 @@ impl<'a> Record<'a> {
         record
     }
 
+    /// The record of a decision about a pending call.
+    #[must_use]
+    pub fn decision(decision: &Decision<'a>) -> Self {
+        let Decision { at, by, tool, arguments, policy, ticket, what, refused, note, redaction } = *decision;
+        Self {
+            kind: Kind::Decision,
+            at,
+            caller: by,
+            tool,
+            definition: None,
+            arguments,
+            policy,
+            station: Station::Confirm,
+            code: refused.map(|(code, _)| code),
+            told: None,
+            effect: Effect::None,
+            end: what,
+            check: refused.map(|(_, why)| why),
+            rule: None,
+            ticket,
+            confirmed_by: None,
+            task: None,
+            unknown_channel: false,
+            took_ns: 0,
+            args: None,
+            fields: &[],
+            redaction,
+            detail: note.map(|note| Detail::Foreign(redaction.text(note, Secrets::NONE))),
+        }
+    }
+
     fn foreign(&self, text: &'a str) -> Detail<'a> {
         let secrets = self.args.map_or(Secrets::NONE, |args| Secrets::of(args, self.fields));
         Detail::Foreign(self.redaction.text(text, secrets))
@@ -226,6 +268,7 @@ impl<'a> Record<'a> {
         object.optional("session", caller.session)?;
         object.optional("ip", caller.ip)?;
         object.text("mode", caller.mode.as_str())?;
+        object.optional("signer", caller.signature.map(|signature| signature.signer))?;
         object.text("tool", self.tool)?;
         self.digest(object, "tool_digest", self.definition)?;
         self.digest(object, "args_digest", self.arguments)?;
@@ -268,7 +311,7 @@ impl<'a> Record<'a> {
                 object.display("detail", &detail)?;
             }
         }
-        if self.kind != Kind::Intent {
+        if !self.kind.comes_first() {
             object.number("took_us", self.took_ns / 1_000)?;
         }
         Ok(())

@@ -186,7 +186,9 @@ impl<C: Context, T: Tool> fmt::Display for Summary<'_, C, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let call = self.0.call();
         let fields = call.spec().fields;
-        write!(f, "{}({})", call.spec().name, call.context().settings().redaction.args(self.0.args(), fields))?;
+        // Nothing is cut (invariant D2).
+        let redaction = call.context().settings().redaction.with_text_limit(u32::MAX);
+        write!(f, "{}({})", call.spec().name, redaction.args(self.0.args(), fields))?;
         let mut separator = "; clamped: ";
         let mut result = Ok(());
         clamp::changes(self.0.args(), fields, &mut |change| {

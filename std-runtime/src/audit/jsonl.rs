@@ -476,7 +476,7 @@ impl Audit for JsonlAudit {
         let text = line::render(record, self.options.max_line.saturating_sub(line::CHAIN_BYTES));
         let mut log = lock(&self.log);
         let result = match &text {
-            Ok(text) => self.write(&mut log, Some(text), record.kind == Kind::Intent),
+            Ok(text) => self.write(&mut log, Some(text), record.kind.comes_first()),
             Err(AuditFault) => Err(JsonlError::Record),
         };
         let Err(error) = result else { return Ok(()) };

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use callgate_core::audit::chain::Head;
-use callgate_core::audit::{AuditFault, Kind, Record};
+use callgate_core::audit::{AuditFault, Record};
 use callgate_core::code::Code;
 use callgate_core::digest::Digest;
 use callgate_core::json::Object;
@@ -75,7 +75,7 @@ fn write_short(record: &Record<'_>, whole: &str, out: &mut String) -> fmt::Resul
     if let Some(task) = record.task {
         object.display("task", &task)?;
     }
-    if record.kind != Kind::Intent {
+    if !record.kind.comes_first() {
         object.number("took_us", record.took_ns / 1_000)?;
     }
     object.number("whole_bytes", whole.len() as u64)?;

@@ -63,7 +63,7 @@ macro_rules! emit {
             unknown_channel = record.unknown_channel.then_some(true),
             detail = record.redacted_detail().is_some().then(|| ::tracing::field::display(&detail)),
             task = record.task.map(::tracing::field::display),
-            took_us = (record.kind != Kind::Intent).then_some(record.took_ns / 1_000),
+            took_us = (!record.kind.comes_first()).then_some(record.took_ns / 1_000),
         );
     }};
 }

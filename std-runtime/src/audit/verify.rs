@@ -121,6 +121,8 @@ pub struct Report {
     pub terminals: u64,
     /// How many are records of runs that went on in the background and are over.
     pub completions: u64,
+    /// How many are decisions of approvers about pending calls, those included that did not count.
+    pub decisions: u64,
     /// How many are notes of the log itself.
     pub notes: u64,
     /// The first thousand problems, in order.
@@ -286,6 +288,7 @@ impl Verifier {
                 intents: 0,
                 terminals: 0,
                 completions: 0,
+                decisions: 0,
                 notes: 0,
                 problems: Vec::new(),
                 problem_count: 0,
@@ -378,6 +381,7 @@ impl Verifier {
                 report.completions = report.completions.saturating_add(1);
                 self.closed(&call);
             }
+            "decision" => report.decisions = report.decisions.saturating_add(1),
             "note" => report.notes = report.notes.saturating_add(1),
             _ => self.problem(ProblemKind::Unreadable),
         }

@@ -31,11 +31,14 @@ pub use callgate_core::call::{IssueFault, Issued, StoreFault};
 pub use callgate_core::confirm::{Binding, By, DecideError, Refusal, TicketState, Token, Verdict};
 
 use callgate_core::call::Asking;
+use callgate_core::clamp;
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::request::Context;
 use callgate_core::time::Timestamp;
 use callgate_core::tool::Tool;
+
+use crate::render::approver;
 
 /// The arguments of a pending call, as text. Cheap to clone.
 pub type Snapshot = Arc<[u8]>;
@@ -58,7 +61,7 @@ pub struct PendingRequest<'a> {
     pub tool: &'a str,
     /// The arguments' text as it was sent. Kept as it is, secrets included: the call will run on it.
     pub arguments: &'a [u8],
-    /// What an approver is shown: redacted, whole, and safe to print. Empty where no approver is asked. See [`Asking::summary`].
+    /// What an approver is shown: redacted, whole, and safe to print. Empty where no approver is asked. See [`summarize`].
     pub summary: String,
 }
 
@@ -66,7 +69,7 @@ impl<'a> PendingRequest<'a> {
     /// The request of a call that needs a ticket.
     pub fn of<C: Context, T: Tool>(asking: &'a Asking<C, T>) -> Self {
         let summary = match asking.by() {
-            By::Approver => asking.summary().to_string(),
+            By::Approver => summarize(asking),
             By::Caller => String::new(),
         };
         Self {
@@ -106,6 +109,22 @@ impl fmt::Debug for PendingRequest<'_> {
     }
 }
 
+/// What an approver is shown of a call: the clamped arguments in full, secrets replaced, and each value that was clamped
+/// (invariants D1, D2, K3), as [`approver::view`] lays them out. Made of the arguments that will run, by the gate alone; nothing that
+/// the caller worded stands outside them.
+pub fn summarize<C: Context, T: Tool>(asking: &Asking<C, T>) -> String {
+    let call = asking.call();
+    let fields = call.spec().fields;
+    // Nothing is cut here: what is too long is named by its length and digest.
+    let redaction = call.context().settings().redaction.with_text_limit(u32::MAX);
+    let redacted = redaction.args(asking.args(), fields).to_string();
+    let mut clamped = Vec::new();
+    clamp::changes(asking.args(), fields, &mut |change| {
+        clamped.push(format!("{} from {} to {}", change.field, change.from, change.to));
+    });
+    approver::view(call.spec().name, &redacted, &clamped, &[], asking.binding().arguments)
+}
+
 /// A confirmation that waits for an approver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "stores elsewhere make it, and must not leave out anything")]
@@ -124,7 +143,7 @@ pub struct PendingApproval {
     pub request_id: String,
     /// The scope that the approver needs.
     pub scope: String,
-    /// What would run; see [`Asking::summary`].
+    /// What would run; see [`summarize`].
     pub summary: String,
     /// When it was asked, by the store's clock.
     pub issued_at: Timestamp,

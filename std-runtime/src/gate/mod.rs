@@ -1,5 +1,6 @@
 //! The blocking gate: drives core's stages, holds no logic of its own.
 
+mod approvals;
 mod background;
 mod batch;
 mod builder;
@@ -32,6 +33,7 @@ use crate::tool::Tool;
 use crate::update::Update;
 
 pub use crate::common::{DEFAULT_IN_FLIGHT, DEFAULT_LINE, DEFAULT_MAX_WAIT, GateError};
+pub use approvals::{Approvals, DecisionFault};
 pub use builder::{GateBuilder, default_limiter};
 
 /// A call's outcome. It borrows what the caller sent; [`Outcome::to_json`] and the like make owned copies.
@@ -111,7 +113,14 @@ impl Gate {
         self.0.common.inspect(tool, caller, self.0.policy.gate()?, self.wiring(), look)
     }
 
-    /// Takes an approver's decision on a pending call, by the ticket that its question named as `approval_id`.
+    /// What approvers do at this gate, with a record of each decision.
+    #[must_use]
+    pub const fn approvals(&self) -> Approvals<'_> {
+        Approvals::new(self)
+    }
+
+    /// Takes an approver's decision on a pending call, by the ticket that its question named as `approval_id`, and leaves the record
+    /// of it to the host: see [`Gate::approvals`].
     ///
     /// # Errors
     /// Says why the decision does not count.

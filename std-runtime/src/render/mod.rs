@@ -2,6 +2,7 @@
 //! cursor or hide itself, and a second line of it is indented, so that it does not look like one of the renderer's own
 //! (invariant O3).
 
+pub mod approver;
 mod plain;
 mod terminal;
 mod value;

@@ -1,10 +1,12 @@
 //! `callgate audit`.
 
+mod explain;
 mod export;
 mod source;
 mod tail;
 mod verify;
 
+pub(super) use explain::explain;
 pub(super) use export::export;
 pub(super) use tail::tail;
 pub(crate) use verify::parse_head;

@@ -231,17 +231,26 @@ fn row(line: &str, width: usize) -> [Cell; 7] {
     };
     let (kind, effect) = (text("kind"), text("effect"));
     let end = match kind.as_str() {
-        "terminal" | "completion" => text("end"),
+        "terminal" | "completion" | "decision" => text("end"),
         _ => kind.clone(),
     };
     let style = match (record.get("code"), end.as_str()) {
         (Some(_), _) => BAD,
-        (None, "done" | "answered") => GOOD,
-        (None, "asked" | "intent" | "accepted") => WARN,
+        (None, "done" | "answered" | "approve") => GOOD,
+        (None, "asked" | "intent" | "accepted" | "deny") => WARN,
         _ => DIM,
     };
     let details = match kind.as_str() {
         "note" => text("note"),
+        "decision" => {
+            let ticket = text("ticket");
+            let about = format!("about the request {}", ticket.get(..12).unwrap_or(&ticket));
+            [about, text("code"), text("check"), text("detail")]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join("; ")
+        }
         _ => [text("code"), text("detail"), clamps(&record), took(&record)]
             .into_iter()
             .filter(|part| !part.is_empty())
@@ -272,7 +281,7 @@ fn time(at: String, width: usize) -> String {
     }
 }
 
-fn clamps(record: &Value) -> String {
+pub(super) fn clamps(record: &Value) -> String {
     let clamps = record.get("clamped").and_then(Value::as_array).into_iter().flatten();
     let part = |clamp: &Value, name| clamp.get(name).and_then(Value::as_str).map(visible).unwrap_or_default();
     let texts: Vec<String> = clamps

@@ -26,7 +26,9 @@ pub(in crate::commands) fn verify(
         Source::Nothing => return Err(missing(&file)),
         Source::Text => verify_file_after(&file, after, args.head).map_err(|error| unreadable(&file, &error))?,
         Source::Database(_) if args.after.is_some() => {
-            return Err(Trouble::usage("--after is for a file of lines; a database holds its log from the first line on"));
+            return Err(Trouble::usage(
+                "--after is for a file of lines; a database holds its log from the first line on",
+            ));
         }
         Source::Database(database) => {
             SqliteAudit::verify_in(&database, args.head).map_err(|error| unreadable(&file, &error))?
@@ -53,8 +55,12 @@ fn text_of(file: &Path, after: Head, report: &Report, brush: Brush) -> String {
     if more > 0 {
         let _ = writeln!(text, "  and {more} more problems");
     }
-    let Report { lines, intents, terminals, notes, head, .. } = report;
-    let _ = writeln!(text, "  lines   {lines}: {intents} intents, {terminals} ends of calls, {notes} notes of the log");
+    let Report { lines, intents, terminals, decisions, notes, head, .. } = report;
+    let decisions = if *decisions > 0 { format!("{decisions} decisions of approvers, ") } else { String::new() };
+    let _ = writeln!(
+        text,
+        "  lines   {lines}: {intents} intents, {terminals} ends of calls, {decisions}{notes} notes of the log"
+    );
     if after.seq > 0 {
         let _ = writeln!(text, "  after   {}:{}: an excerpt, whose earlier lines are not here", after.seq, after.hash);
     }
@@ -97,6 +103,7 @@ fn json_of(file: &Path, report: &Report) -> Value {
         "lines": report.lines,
         "intents": report.intents,
         "terminals": report.terminals,
+        "decisions": report.decisions,
         "notes": report.notes,
         "beyond_anchor": report.beyond_anchor,
         "open_intents": open.collect::<Vec<_>>(),
