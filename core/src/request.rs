@@ -1,5 +1,7 @@
 //! What a call carries through the gate: who asks, what for, and the room that the gate needs for it.
 
+use core::marker::PhantomData;
+
 use crate::args::Edits;
 use crate::call::Facts;
 use crate::context::CallContext;
@@ -181,15 +183,17 @@ context_behind! {
     alloc::boxed::Box<C>;
 }
 
-/// A call over borrowed memory; needs no heap.
+/// A call over borrowed memory; needs no heap. `X` is how the host keeps short texts: constants, unless it
+/// [says otherwise](Self::with_texts).
 #[derive(Debug)]
-pub struct Envelope<'a> {
+pub struct Envelope<'a, X = &'static str> {
     caller: CallContext<'a>,
     request: Request<'a>,
     settings: Settings<'a>,
     facts: Facts,
     edits: Edits,
     keys: &'a mut [KeySlot],
+    texts: PhantomData<fn() -> X>,
 }
 
 impl<'a> Envelope<'a> {
@@ -197,12 +201,19 @@ impl<'a> Envelope<'a> {
     /// text with many keys is refused.
     #[must_use]
     pub fn new(caller: CallContext<'a>, request: Request<'a>, settings: Settings<'a>, keys: &'a mut [KeySlot]) -> Self {
-        Self { caller, request, settings, facts: Facts::NONE, edits: Edits::new(), keys }
+        Self { caller, request, settings, facts: Facts::NONE, edits: Edits::new(), keys, texts: PhantomData }
+    }
+
+    /// The same call for a host that keeps short texts as `X`: rules that were read from a configuration are no constants.
+    #[must_use]
+    pub fn with_texts<X: AsRef<str>>(self) -> Envelope<'a, X> {
+        let Self { caller, request, settings, facts, edits, keys, texts: _ } = self;
+        Envelope { caller, request, settings, facts, edits, keys, texts: PhantomData }
     }
 }
 
-impl<'a> Context for Envelope<'a> {
-    type Text = &'static str;
+impl<'a, X: AsRef<str>> Context for Envelope<'a, X> {
+    type Text = X;
     type Snapshot = &'a [u8];
 
     fn caller(&self) -> CallContext<'_> {

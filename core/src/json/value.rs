@@ -87,6 +87,13 @@ impl<'a> Value<'a> {
         self.at
     }
 
+    /// The value as it stands in the text, clamps not applied: for a host whose calls are members of a larger text, and who gives
+    /// the gate the arguments as they were sent.
+    #[must_use]
+    pub fn source(self) -> &'a str {
+        self.text.get(self.at as usize..).unwrap_or_default()
+    }
+
     pub(super) const fn parts(self) -> (&'a str, usize, &'a [Edit]) {
         (self.text, self.at as usize, self.edits)
     }
