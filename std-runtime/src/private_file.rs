@@ -4,7 +4,7 @@
 //! directory, and only locking and replacing are as described here.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -121,6 +121,48 @@ pub fn prepare_directory(path: &Path) -> Result<(), FileError> {
     access::private_directory(&mut builder);
     builder.create(directory).map_err(FileError::io(directory, "make the directory"))?;
     access::check_directory(directory)
+}
+
+/// Reads the file whole; `None` when there is none.
+///
+/// # Errors
+/// The file is not to be trusted, is longer than `max` bytes, or the system refused.
+pub fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>, FileError> {
+    let file = match open(path, Open::Read) {
+        Ok(file) => file,
+        Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut content = Vec::new();
+    let read = file.take(max.saturating_add(1)).read_to_end(&mut content).map_err(FileError::io(path, "read"))?;
+    if u64::try_from(read).unwrap_or(u64::MAX) > max {
+        return Err(FileError::io(path, "read")(io::Error::from(io::ErrorKind::FileTooLarge)));
+    }
+    Ok(Some(content))
+}
+
+/// Changes the file in one step, alone among all processes that change it so: `change` gets what the file holds, and gives an
+/// answer and what it is to hold instead, if anything. A lock stands beside the file, under its name with `.lock`; it is waited
+/// for at most `wait`.
+///
+/// # Errors
+/// The file is not to be trusted, is longer than `max` bytes, is held by another process, or the system refused; and what `change`
+/// says. Nothing is changed then.
+pub fn update<R, E: From<FileError>>(
+    path: &Path,
+    max: u64,
+    wait: Duration,
+    change: impl FnOnce(Option<&[u8]>) -> Result<(R, Option<Vec<u8>>), E>,
+) -> Result<R, E> {
+    let lock_path = path.with_added_extension("lock");
+    let lock_file = open(&lock_path, Open::ReadWrite)?;
+    lock(&lock_file, &lock_path, wait)?;
+    let content = read(path, max)?;
+    let (answer, new) = change(content.as_deref())?;
+    if let Some(new) = new {
+        replace(path, &new)?;
+    }
+    Ok(answer)
 }
 
 fn directory_of(path: &Path) -> &Path {
@@ -362,6 +404,30 @@ mod tests {
         symlink(&target, directory.path().join("state.new")).expect("a link");
         replace(&path, b"again").expect("the link is removed, not followed");
         assert!(!target.exists());
+    }
+
+    #[test]
+    fn a_change_is_one_step_and_nothing_when_it_is_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("state");
+        let add = |text: &str| {
+            update::<_, FileError>(&path, 100, Duration::ZERO, |content| {
+                let before = content.unwrap_or_default();
+                Ok((before.len(), Some([before, text.as_bytes()].concat())))
+            })
+        };
+        assert_eq!(read(&path, 100).expect("no file is no fault"), None);
+        assert_eq!((add("one").expect("changed"), add("two").expect("changed")), (0, 3));
+        assert_eq!(read(&path, 6).expect("it fits").as_deref(), Some(&b"onetwo"[..]));
+        assert!(read(&path, 5).is_err(), "it is too long");
+        let refused = update::<(), FileError>(&path, 100, Duration::ZERO, |_| {
+            Err(FileError::Busy { path: path.clone(), waited_ms: 0 })
+        });
+        assert!(refused.is_err());
+        // While somebody changes it nobody else does.
+        let nested = update::<_, FileError>(&path, 100, Duration::ZERO, |_| Ok((add("three").is_err(), None)));
+        assert!(nested.expect("changed"));
+        assert_eq!(read(&path, 100).expect("it is there").as_deref(), Some(&b"onetwo"[..]));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::reach::{Program, Reader, Writer};
+use super::reach::{Ends, Program};
 
 /// How long a program may take to end once its standard input is closed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -23,10 +23,7 @@ pub(super) struct Child(Box<dyn ChildWrapper>);
 
 impl Child {
     /// Starts the program. What it writes to its standard error goes to `complaints`.
-    pub(super) fn start(
-        program: &Program,
-        complaints: &Complaints,
-    ) -> io::Result<(Self, Box<dyn Reader>, Box<dyn Writer>)> {
+    pub(super) fn start(program: &Program, complaints: &Complaints) -> io::Result<(Self, Ends)> {
         let mut command = CommandWrap::with_new(&program.program, |command| {
             command.args(&program.args).env_clear().envs(program.env.iter().map(|(name, value)| (name, value)));
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -45,7 +42,7 @@ impl Child {
         if let Some(err) = child.stderr().take() {
             drop(tokio::spawn(complaints.clone().follow(err)));
         }
-        Ok((Self(child), Box::new(read), Box::new(write)))
+        Ok((Self(child), (Box::new(read), Box::new(write))))
     }
 
     /// Waits until the program, whose standard input was closed, has ended; kills it when it takes too long. Says how it ended.

@@ -21,7 +21,10 @@ pub enum Reach {
 }
 
 /// Opens a stream to a server.
-pub type Open = Arc<dyn Fn() -> io::Result<(Box<dyn Reader>, Box<dyn Writer>)> + Send + Sync>;
+pub type Open = Arc<dyn Fn() -> io::Result<Ends> + Send + Sync>;
+
+/// Both ends of a stream to a server: what it writes, and what it reads.
+pub type Ends = (Box<dyn Reader>, Box<dyn Writer>);
 
 /// What a server writes.
 pub trait Reader: AsyncRead + Send + Unpin {}
