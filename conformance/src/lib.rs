@@ -26,6 +26,8 @@ pub mod baseline;
 pub mod compare;
 pub mod event;
 pub mod feature;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 pub mod library;
 pub mod model;
 pub mod play;

@@ -176,6 +176,10 @@ fn l2_shapes_of_secrets() {
         (&format!("a\n{pem}\nb"), "a\n*\nb"),
         (&format!("{}b", pem.replace('\n', "\\n")), "*b"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE", "*"),
+        ("-----BEGIN PGP PRIVATE KEY BLOCK-----\nMIIE\n-----END PGP PRIVATE KEY BLOCK----- x", "* x"),
+        // A last line that breaks off is none, and does not part what stands behind it from its name.
+        ("-----BEGIN EC PRIVATE KEY-----\nMIIE\n-----END EC PRIVATE KE password=hunter2", "*"),
+        ("-----BEGIN EC PRIVATE KEY-----\nMIIE\n-----END EC PRIVATE KEY--- password=hunter2", "*"),
         ("npm_abcdefghijklmnopqrstuvwxyz0123456789", "*"),
     ]);
 }

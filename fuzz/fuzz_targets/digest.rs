@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| callgate_fuzz::digest(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| callgate_conformance::fuzz::digest(data));

@@ -34,6 +34,8 @@ mod duration;
 mod exec;
 mod fault;
 mod field;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 mod keeper;
 mod names;
 mod parameter;

@@ -111,24 +111,28 @@ fn private_key(start: &Cursor<'_>) -> Option<Span> {
     if !cursor.pass_text("-----BEGIN ", false) {
         return None;
     }
-    loop {
-        if cursor.pass_text("PRIVATE KEY", false) {
-            break;
-        }
-        cursor.next_if(|unit| unit.c.is_ascii_alphanumeric() || matches!(unit.c, ' ' | '_'))?;
-    }
+    pass_label(&mut cursor)?;
     loop {
         cursor.pass(|unit| unit.c != '-');
         if cursor.pass_text("-----END ", false) {
-            cursor.pass(|unit| unit.c.is_ascii_alphanumeric() || matches!(unit.c, ' ' | '_'));
-            cursor.pass(|unit| unit.c == '-');
-            break;
-        }
-        if cursor.next().is_none() {
+            // A last line that breaks off is none: it could take the name of a secret behind it along.
+            if pass_label(&mut cursor).is_some() && cursor.pass_text("-----", false) {
+                break;
+            }
+        } else if cursor.next().is_none() {
             break;
         }
     }
     Some(Span { start: from, end: cursor.at() })
+}
+
+/// Passes over the kind of a key: `EC PRIVATE KEY`, `PGP PRIVATE KEY BLOCK`.
+fn pass_label(cursor: &mut Cursor<'_>) -> Option<()> {
+    while !cursor.pass_text("PRIVATE KEY", false) {
+        cursor.next_if(|unit| unit.c.is_ascii_alphanumeric() || matches!(unit.c, ' ' | '_'))?;
+    }
+    cursor.pass_text(" BLOCK", false);
+    Some(())
 }
 
 /// Words that, after `Bearer`, are no token.
