@@ -297,6 +297,17 @@ proptest! {
         }
     }
 
+    /// L2: where a text that ends with a backslash stands before an escaped secret, the two are no escape of a backslash.
+    #[test]
+    fn l2_a_backslash_before_an_escaped_secret_hides_nothing(secret in "[QXZ79]{4}[\u{e9}\u{5bc6}QXZ79]{0,9}", before in "[a-c]{0,3}\\\\{1,4}") {
+        let json = json!({"password": secret}).to_string();
+        for way in encodings(&secret) {
+            let text = format!("{before}{way}");
+            let output = with_args(&json, |args| Redaction::DEFAULT.text(&text, Secrets::of(args, &[])).to_string());
+            prop_assert!(!output.to_lowercase().contains(&way.to_lowercase()), "{way:?} in {output:?} from {text:?}");
+        }
+    }
+
     /// R4: a secret that overlaps itself or another leaves no part.
     #[test]
     fn r4_overlapping_secrets_leave_nothing(period in "[QXZ79]{1,5}", times in 8..30_usize, cut in 4..20_usize, before in "[a-p ]{0,5}", after in "[a-p ]{0,5}") {

@@ -96,7 +96,7 @@ impl Known {
     /// Adds to `spans` every occurrence that begins in the first `visible` bytes of `text`: as it is, in JSON's, Rust's or
     /// URLs' encoding, once or twice, and in any case of ASCII letters. `None` when there are more secrets than can be kept.
     pub(super) fn find(&self, text: Text<'_>, visible: u32, spans: &mut Spans) -> Option<()> {
-        use Layer::{Percent, Plain, Slash};
+        use Layer::{Late, Percent, Plain, Slash};
         if self.overflow {
             return None;
         }
@@ -111,6 +111,7 @@ impl Known {
         let ways = [
             (true, [Plain, Plain]),
             (slash, [Slash, Plain]),
+            (slash, [Late, Plain]),
             (slash, [Slash, Slash]),
             (percent, [Percent, Plain]),
             (percent, [Percent, Percent]),
@@ -205,6 +206,9 @@ enum Layer {
     Plain,
     /// Backslash escapes of JSON and of Rust's `Debug`.
     Slash,
+    /// The same, where of several backslashes the last one is the escape: `\\u0041` may be a text that ends with a backslash
+    /// and an escape behind it.
+    Late,
     /// Percent encoding of UTF-8.
     Percent,
 }
@@ -235,6 +239,7 @@ impl Decoded<'_> {
         let mut ahead = self.clone();
         let decoded = match (layer, c) {
             (Layer::Slash, '\\') => ahead.escape(below),
+            (Layer::Late, '\\') if ahead.clone().layer(below) != Some('\\') => ahead.escape(below),
             (Layer::Percent, '%') => ahead.percent(below),
             _ => None,
         };
