@@ -274,6 +274,8 @@ pub(crate) enum ApprovalsCommand {
     List(WaitingArgs),
     /// Show one request, with every value that would run
     Show(ShowArgs),
+    /// Watch what waits on a screen, and decide with keys; or in a browser, with --web
+    Watch(WatchArgs),
     /// Let a request run, once, when its caller comes back with its token
     Approve(ApproveArgs),
     /// Have a request never run
@@ -286,6 +288,27 @@ pub(crate) struct WaitingArgs {
     /// Print the requests as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) caller: CallerArgs,
+}
+
+const WATCH_EXAMPLES: &str = "\
+Examples:
+  callgate approvals watch --principal ann --scope approve
+  callgate approvals watch --web --principal ann --scope approve
+
+Keys: up and down select, page up and down scroll, a approves, d denies (each
+asks once more), r looks again, q leaves.";
+
+#[derive(Args, Debug)]
+#[command(after_help = WATCH_EXAMPLES)]
+pub(crate) struct WatchArgs {
+    /// Serve it as a page to one browser on this machine; its address is printed
+    #[arg(long)]
+    pub(crate) web: bool,
+    /// The port of the page; 0 is a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0, requires = "web")]
+    pub(crate) port: u16,
     #[command(flatten)]
     pub(crate) caller: CallerArgs,
 }

@@ -25,4 +25,5 @@ mod output;
 mod readme;
 mod signing;
 mod state;
+mod web;
 mod world;

@@ -3,6 +3,9 @@
 mod decide;
 mod list;
 mod request;
+mod watch;
+#[cfg(feature = "web")]
+mod web;
 
 use callgate_core::code::Code;
 use callgate_core::confirm::{DecideError, Verdict};
@@ -15,7 +18,7 @@ use callgate_std::gate::DecisionFault;
 use super::Setting;
 use crate::assemble::{Open, Plan};
 use crate::caller;
-use crate::command_line::{ApprovalsCommand, CallerArgs};
+use crate::command_line::{ApprovalsCommand, CallerArgs, WatchArgs};
 use crate::exit::Exit;
 use crate::terminal::{Terminal, visible};
 use crate::trouble::Trouble;
@@ -29,9 +32,21 @@ pub(super) fn run(command: &ApprovalsCommand, setting: &Setting, terminal: &mut 
     match command {
         ApprovalsCommand::List(args) => list::list(args, setting, terminal),
         ApprovalsCommand::Show(args) => list::show(args, setting, terminal),
+        ApprovalsCommand::Watch(args) if args.web => serve(args, setting, terminal),
+        ApprovalsCommand::Watch(args) => watch::watch(args, setting),
         ApprovalsCommand::Approve(args) => decide::decide(Verdict::Approve, args, setting, terminal),
         ApprovalsCommand::Deny(args) => decide::decide(Verdict::Deny, &args.with_digest(None), setting, terminal),
     }
+}
+
+#[cfg(feature = "web")]
+fn serve(args: &WatchArgs, setting: &Setting, terminal: &mut Terminal) -> Result<Exit, Trouble> {
+    web::serve(args, setting, terminal)
+}
+
+#[cfg(not(feature = "web"))]
+fn serve(_: &WatchArgs, _: &Setting, _: &mut Terminal) -> Result<Exit, Trouble> {
+    Err(Trouble::usage("this program was built without the page; build it with the feature `web`"))
 }
 
 /// An approver at the gate.
