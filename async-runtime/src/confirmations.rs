@@ -5,7 +5,8 @@ use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_std::confirmations::ConfirmationStore as BlockingStore;
 pub use callgate_std::confirmations::{
-    Binding, By, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, Refusal, StoreFault, Verdict,
+    Binding, By, DecideFault, Decided, Finish, FinishError, Guarantee, IssueFault, Issued, Loaded, PendingApproval,
+    PendingRequest, Presented, Refusal, StoreFault, Verdict,
 };
 
 use crate::seam::{Seam, seams};
@@ -14,6 +15,11 @@ use crate::seam::{Seam, seams};
 /// taken it. What holds for every store is in [`callgate_std::confirmations`].
 #[async_trait]
 pub trait ConfirmationStore: Send + Sync {
+    /// What the store vouches for. One that does not say anything vouches for nothing.
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::NONE
+    }
+
     /// Keeps `request` and gives the token for it, good for `ttl_ms` milliseconds.
     ///
     /// # Errors
@@ -30,7 +36,13 @@ pub trait ConfirmationStore: Send + Sync {
     ///
     /// # Errors
     /// The store failed. Whether the ticket was claimed is unknown then, so the call must not run.
-    async fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault>;
+    async fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault>;
+
+    /// Takes what became of the call that claimed a ticket (invariant J4).
+    ///
+    /// # Errors
+    /// The store failed. The ticket is in doubt when its lease is over, if it was not told.
+    async fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault>;
 
     /// Withdraws a ticket, unless it is settled or unknown.
     ///
@@ -42,7 +54,12 @@ pub trait ConfirmationStore: Send + Sync {
     ///
     /// # Errors
     /// The decision does not count, or the store failed.
-    async fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault>;
+    async fn decide(
+        &self,
+        ticket: Digest,
+        verdict: Verdict,
+        approver: &CallContext<'_>,
+    ) -> Result<Decided, DecideFault>;
 
     /// What `approver` could decide now, the oldest first, at most `max`.
     ///

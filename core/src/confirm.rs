@@ -8,7 +8,10 @@ use core::fmt;
 use crate::context::CallContext;
 use crate::digest::{Digest, DigestBuilder};
 pub use crate::policy::By;
-use crate::time::Timestamp;
+
+mod ticket;
+
+pub use ticket::{Asked, Decided, LEASE_SLACK_MS, Presented, Ticket, TicketState};
 
 /// How long a token lives unless a host says otherwise, in milliseconds.
 pub const DEFAULT_TTL_MS: u64 = 60_000;
@@ -94,43 +97,20 @@ pub fn caller_digest(caller: &CallContext<'_>) -> Digest {
     hash.finish()
 }
 
+/// The name of a call, by its request id: what a ticket that it claimed is held under.
+#[must_use]
+pub fn call_digest(request_id: &str) -> Digest {
+    let mut hash = DigestBuilder::new("gate/call/v1");
+    hash.str(request_id);
+    hash.finish()
+}
+
 /// The digest of tenant and principal.
 #[must_use]
 pub fn principal_digest(caller: &CallContext<'_>) -> Digest {
     let mut hash = DigestBuilder::new("gate/principal/v1");
     hash.option_str(caller.tenant).option_str(caller.known_principal());
     hash.finish()
-}
-
-/// Where a ticket stands. It only ever moves down this list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "a store must be able to keep every state")]
-pub enum TicketState {
-    /// Nobody has decided yet. A caller's own ticket is claimed from here.
-    Pending,
-    /// An approver said yes.
-    Approved,
-    /// An approver said no; it stays no (invariant A9).
-    Denied,
-    /// Withdrawn: burnt by a mismatched presentation, or cancelled by its requester.
-    Cancelled,
-    /// Claimed by one call. Never claimed again.
-    Claimed,
-}
-
-/// A pending confirmation, as a store keeps it beside the text of the arguments.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ticket {
-    /// What it is good for.
-    pub binding: Binding,
-    /// Who has to answer.
-    pub by: By,
-    /// When it was issued, by the store's clock.
-    pub issued_at: Timestamp,
-    /// From this moment on it is worthless, by the store's clock (invariant A10: at the moment itself, too).
-    pub expires_at: Timestamp,
-    /// Where it stands.
-    pub state: TicketState,
 }
 
 /// Why a ticket is not accepted. For the record only: its holder is told one and the same thing (invariant A6), except what
@@ -196,6 +176,90 @@ impl fmt::Display for Refusal {
 
 impl core::error::Error for Refusal {}
 
+/// Why a call that is over does not settle the ticket that it claimed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum FinishError {
+    /// There is no such ticket.
+    Unknown,
+    /// Another call claimed it, or none did.
+    OtherCall,
+    /// It was settled before: by this call, or by the reaper because the call took longer than its lease. A call that comes
+    /// later changes nothing (invariant J4).
+    Settled(TicketState),
+}
+
+impl fmt::Display for FinishError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "there is no such ticket",
+            Self::OtherCall => "the ticket was not claimed by this call",
+            Self::Settled(_) => "the ticket was settled before",
+        })
+    }
+}
+
+impl core::error::Error for FinishError {}
+
+/// Why a ticket was not cancelled by its requester.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum CancelError {
+    /// There is no such ticket, or it is another's: nobody learns of what others asked (invariant P2).
+    Unknown,
+    /// It was denied, withdrawn or claimed before.
+    Settled(TicketState),
+}
+
+impl fmt::Display for CancelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "there is no such request of yours",
+            Self::Settled(_) => "the request was decided, withdrawn or used before",
+        })
+    }
+}
+
+impl core::error::Error for CancelError {}
+
+/// Why a ticket in doubt stays in doubt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ReconcileError {
+    /// There is no such ticket, or it is another tenant's (invariant P2).
+    Unknown,
+    /// Nobody known says it.
+    Unauthenticated,
+    /// Whoever says it lacks the scope [`RECONCILE_SCOPE`].
+    MissingScope,
+    /// The proof is missing, or longer than [`MAX_PROOF`].
+    NoProof,
+    /// That the effect is unknown settles nothing.
+    StillUnknown,
+    /// The ticket is not in doubt.
+    NotInDoubt(TicketState),
+}
+
+impl fmt::Display for ReconcileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("there is no such ticket"),
+            Self::Unauthenticated => f.write_str("only a known principal can settle a ticket"),
+            Self::MissingScope => write!(f, "the scope `{RECONCILE_SCOPE}` is needed to settle a ticket"),
+            Self::NoProof => write!(f, "a proof is needed: how the outcome is known, in 1 to {MAX_PROOF} bytes"),
+            Self::StillUnknown => f.write_str("an unknown outcome settles nothing"),
+            Self::NotInDoubt(_) => f.write_str("the ticket is not in doubt"),
+        }
+    }
+}
+
+impl core::error::Error for ReconcileError {}
+
+/// The scope that settling a ticket in doubt needs.
+pub const RECONCILE_SCOPE: &str = "reconcile";
+/// The most bytes of a proof.
+pub const MAX_PROOF: usize = 1_024;
+
 /// An approver's answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "there is no third answer")]
@@ -220,6 +284,8 @@ pub enum DecideError {
     OwnRequest,
     /// The approver lacks the scope.
     MissingScope,
+    /// The approver said yes before: a quorum is of distinct approvers.
+    AlreadyApproved,
     /// Its time is over; no answer counts any more (invariant F3).
     Expired,
     /// It was decided, withdrawn or claimed before; the first decision stands (invariant A9).
@@ -236,6 +302,7 @@ impl DecideError {
             Self::Unauthenticated => "unauthenticated",
             Self::OwnRequest => "own_request",
             Self::MissingScope => "missing_scope",
+            Self::AlreadyApproved => "already_approved",
             Self::Expired => "expired",
             Self::Settled(_) => "settled",
         }
@@ -250,6 +317,7 @@ impl fmt::Display for DecideError {
             Self::Unauthenticated => "an approver must be a known principal",
             Self::OwnRequest => "a requester cannot decide its own request",
             Self::MissingScope => "the approver does not hold the scope that this approval asks for",
+            Self::AlreadyApproved => "this approver has approved before, and another one is needed",
             Self::Expired => "the request has expired",
             Self::Settled(_) => "the request was decided, withdrawn or used before",
         })
@@ -257,109 +325,3 @@ impl fmt::Display for DecideError {
 }
 
 impl core::error::Error for DecideError {}
-
-impl Ticket {
-    /// A fresh ticket, good for `ttl_ms` milliseconds from `now`.
-    #[must_use]
-    pub const fn issue(binding: Binding, by: By, now: Timestamp, ttl_ms: u64) -> Self {
-        Self { binding, by, issued_at: now, expires_at: now.saturating_add_millis(ttl_ms), state: TicketState::Pending }
-    }
-
-    /// Whether the ticket can be used at `now`, if presented by the right caller for the right call.
-    ///
-    /// # Errors
-    /// Says why it can't.
-    pub fn usable(&self, now: Timestamp) -> Result<(), Refusal> {
-        match (self.state, self.by) {
-            (TicketState::Claimed, _) => return Err(Refusal::Used),
-            (TicketState::Cancelled, _) => return Err(Refusal::Cancelled),
-            (TicketState::Denied | TicketState::Pending | TicketState::Approved, _) => {}
-        }
-        if self.issued_at > now.saturating_add_millis(MAX_SKEW_MS) {
-            return Err(Refusal::FromTheFuture);
-        }
-        if now >= self.expires_at {
-            return Err(Refusal::Expired);
-        }
-        // Told while the ticket lives only: a store may forget it afterwards, and what a caller is told must not hang on that.
-        if self.state == TicketState::Denied {
-            return Err(Refusal::Denied);
-        }
-        if self.by == By::Approver && self.state == TicketState::Pending {
-            return Err(Refusal::Undecided);
-        }
-        Ok(())
-    }
-
-    /// Claims the ticket for the call that `presented` describes. On success the returned ticket is claimed and must be
-    /// stored in the same atomic step (invariant J3); on a mismatch the ticket is withdrawn the same way.
-    pub fn claim(&mut self, presented: &Binding, now: Timestamp) -> Result<(), Refusal> {
-        self.usable(now)?;
-        let mismatch = if self.binding.caller != presented.caller || self.binding.principal != presented.principal {
-            Some(Refusal::OtherCaller)
-        } else if self.binding.tool != presented.tool {
-            Some(Refusal::OtherTool)
-        } else if self.binding.arguments != presented.arguments {
-            Some(Refusal::OtherArguments)
-        } else {
-            None
-        };
-        match mismatch {
-            Some(refusal) => {
-                self.state = TicketState::Cancelled;
-                Err(refusal)
-            }
-            None => {
-                self.state = TicketState::Claimed;
-                Ok(())
-            }
-        }
-    }
-
-    /// Withdraws the ticket unless it is settled already.
-    pub fn cancel(&mut self) {
-        if matches!(self.state, TicketState::Pending | TicketState::Approved) {
-            self.state = TicketState::Cancelled;
-        }
-    }
-
-    /// Takes an approver's decision. `tenant` is the requester's, `scope` is what an approver needs.
-    ///
-    /// # Errors
-    /// Says why the decision does not count; the ticket is unchanged then. To another tenant it says nothing else.
-    pub fn decide(
-        &mut self,
-        verdict: Verdict,
-        approver: &CallContext<'_>,
-        tenant: Option<&str>,
-        scope: &str,
-        now: Timestamp,
-    ) -> Result<(), DecideError> {
-        if approver.tenant != tenant {
-            return Err(DecideError::OtherTenant);
-        }
-        if self.by != By::Approver {
-            return Err(DecideError::NotAsked);
-        }
-        if approver.known_principal().is_none() {
-            return Err(DecideError::Unauthenticated);
-        }
-        if principal_digest(approver) == self.binding.principal {
-            return Err(DecideError::OwnRequest);
-        }
-        if !approver.scopes.contains(scope) {
-            return Err(DecideError::MissingScope);
-        }
-        if self.state != TicketState::Pending {
-            return Err(DecideError::Settled(self.state));
-        }
-        if now >= self.expires_at {
-            return Err(DecideError::Expired);
-        }
-        self.state = match verdict {
-            Verdict::Approve => TicketState::Approved,
-            Verdict::Deny => TicketState::Denied,
-        };
-        Ok(())
-    }
-}

@@ -116,6 +116,8 @@ pub struct ToolSpec<'a> {
     pub idempotent: bool,
     /// Who confirms.
     pub confirm: ConfirmBy<'a>,
+    /// How many distinct approvers have to say yes, where approvers confirm: 1, or more for a quorum. None counts as one.
+    pub approvals: u8,
     /// How long one call may take, in milliseconds.
     pub timeout_ms: u64,
     /// The tool is accepted at once and goes on in the background, for at most so many milliseconds; `None` for a tool whose
@@ -143,6 +145,7 @@ impl<'a> ToolSpec<'a> {
             dangerous: false,
             idempotent: false,
             confirm: ConfirmBy::Nobody,
+            approvals: 1,
             timeout_ms: DEFAULT_TIMEOUT_MS,
             background_ms: None,
             cost: None,
@@ -188,6 +191,13 @@ impl<'a> ToolSpec<'a> {
     #[must_use]
     pub const fn with_confirm(mut self, confirm: ConfirmBy<'a>) -> Self {
         self.confirm = confirm;
+        self
+    }
+
+    /// The same tool, for which so many distinct approvers have to say yes.
+    #[must_use]
+    pub const fn with_approvals(mut self, approvals: u8) -> Self {
+        self.approvals = approvals;
         self
     }
 
@@ -243,6 +253,7 @@ impl<'a> ToolSpec<'a> {
             dangerous,
             idempotent,
             confirm,
+            approvals,
             timeout_ms,
             background_ms,
             cost,
@@ -273,6 +284,10 @@ impl<'a> ToolSpec<'a> {
         // injective, because nothing follows the cost otherwise.
         if let Some(at_most_ms) = background_ms {
             digest.u64(*at_most_ms);
+        }
+        // Likewise, and told from what comes before by its kind.
+        if *approvals > 1 {
+            digest.str("approvals").u64(u64::from(*approvals));
         }
         digest.finish()
     }
@@ -548,6 +563,9 @@ mod tests {
             with(&|spec| spec.confirm = ConfirmBy::Caller),
             with(&|spec| spec.confirm = ConfirmBy::Approver { scope: "op" }),
             with(&|spec| spec.timeout_ms += 1),
+            with(&|spec| spec.approvals = 2),
+            with(&|spec| spec.approvals = 3),
+            with(&|spec| (spec.approvals, spec.background_ms) = (2, Some(2))),
             with(&|spec| spec.cost = Some(5)),
             with(&|spec| spec.cost = Some(0)),
             field(&|rule| rule.path = "/min"),

@@ -18,7 +18,7 @@ use callgate_core::tool::ToolSpec;
 use crate::cache::{CacheKey, ResultCache};
 use crate::cancellation::Cancellation;
 use crate::clock::SharedClock;
-use crate::confirmations::ConfirmationStore;
+use crate::confirmations::{ConfirmationStore, FinishError};
 use crate::contain::contain;
 use crate::entropy::{EntropyError, OsEntropy, SharedEntropy};
 use crate::failure::{Failure, Stopped};
@@ -333,6 +333,9 @@ pub fn settle<C: Context>(
     {
         not_withdrawn();
     }
+    if let Some(finish) = settlement.finish {
+        finish_told(contain(|| confirmations.finish(&finish)).unwrap_or(Err(StoreFault)));
+    }
     let attempts = match (settlement.attempt, limiter) {
         (Some(key), Some(limiter)) => contain(|| limiter.attempt(&key)).unwrap_or(Err(StoreFault)),
         _ => Ok(Allowance::Unlimited),
@@ -350,6 +353,18 @@ pub fn refund_lost() {
 #[doc(hidden)]
 pub fn not_withdrawn() {
     tracing::warn!("a confirmation that was presented for another call could not be withdrawn");
+}
+
+/// Warns of a call whose end its confirmation does not know. One whose claim was never answered may have claimed nothing.
+#[doc(hidden)]
+pub fn finish_told(told: Result<Result<(), FinishError>, StoreFault>) {
+    match told {
+        Ok(Ok(()) | Err(FinishError::OtherCall | FinishError::Unknown)) => {}
+        Ok(Err(_)) => tracing::warn!("a call ended after its confirmation had been left in doubt"),
+        Err(StoreFault) => {
+            tracing::warn!("a store was not told how a confirmed call ended, and will leave the confirmation in doubt");
+        }
+    }
 }
 
 /// The methods that the builders of all gates have, on a builder with a field `common`.

@@ -17,8 +17,8 @@ use callgate_core::tool::ConfirmBy;
 use callgate_std::cache::ResultCache;
 use callgate_std::clock::ManualClock;
 use callgate_std::confirmations::{
-    Binding, By, ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, Refusal,
-    StoreFault,
+    By, ConfirmationStore, DecideFault, Decided, Finish, FinishError, IssueFault, Issued, Loaded, PendingApproval,
+    PendingRequest, Presented, Refusal, StoreFault,
 };
 use callgate_std::failure::Failure;
 use callgate_std::gate::{Gate, GateBuilder, Outcome};
@@ -391,7 +391,11 @@ impl ConfirmationStore for Bad {
         panic!("store")
     }
 
-    fn claim(&self, _: callgate_core::digest::Digest, _: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, _: callgate_core::digest::Digest, _: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
+        panic!("store")
+    }
+
+    fn finish(&self, _: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
         panic!("store")
     }
 
@@ -399,7 +403,12 @@ impl ConfirmationStore for Bad {
         panic!("store")
     }
 
-    fn decide(&self, _: callgate_core::digest::Digest, _: Verdict, _: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(
+        &self,
+        _: callgate_core::digest::Digest,
+        _: Verdict,
+        _: &CallContext<'_>,
+    ) -> Result<Decided, DecideFault> {
         panic!("store")
     }
 

@@ -5,14 +5,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_core::confirm::{Binding, By, MAX_SKEW_MS, Refusal, Ticket, Verdict};
+use callgate_core::call::Finish;
+use callgate_core::confirm::{
+    By, CancelError, Decided, FinishError, MAX_SKEW_MS, Presented, ReconcileError, Refusal, Verdict,
+};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
 use callgate_std::clock::{SharedClock, SystemClock};
 use callgate_std::confirmations::{
     Capacity, ConfirmationStore, DecideFault, Guarantee, IssueFault, Issued, Loaded, PendingApproval, PendingRequest,
-    StoreFault, WallTime,
+    Resolution, StoreFault, TicketView, WallTime,
 };
 use callgate_std::entropy::{OsEntropy, SharedEntropy};
 
@@ -89,7 +92,7 @@ impl SqliteConfirmations {
             };
             let shelf = Shelf { link, now: time.now, capacity: &self.capacity };
             if time.set_back {
-                link.execute("DELETE FROM tickets", [])?;
+                link.execute("DELETE FROM tickets WHERE state NOT IN ('reserved', 'in_doubt')", [])?;
                 shelf.keep_time()?;
             }
             rule(&shelf)
@@ -112,7 +115,7 @@ impl ConfirmationStore for SqliteConfirmations {
         }
         let token = self.entropy.token().map_err(|_| IssueFault::Store)?;
         self.step(|shelf| {
-            let ticket = Ticket::issue(request.binding, request.by, shelf.now, ttl_ms);
+            let ticket = request.ticket(shelf.now, ttl_ms);
             shelf.keep_time()?;
             shelf.sweep(MAX_SKEW_MS)?;
             while !shelf.has_room(request)? {
@@ -140,7 +143,7 @@ impl ConfirmationStore for SqliteConfirmations {
         })
     }
 
-    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         self.step(|shelf| {
             let claimed =
                 shelf.apply(ticket, |kept, now| kept.ticket.claim(presented, now).map(|()| kept.ticket.by))?;
@@ -148,19 +151,67 @@ impl ConfirmationStore for SqliteConfirmations {
         })
     }
 
+    fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        self.step(|shelf| {
+            let finished = shelf.apply(finish.ticket, |kept, _| kept.ticket.finish(finish.call, finish.effect))?;
+            Ok(finished.unwrap_or(Err(FinishError::Unknown)))
+        })
+    }
+
     fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
         self.step(|shelf| shelf.apply(ticket, |kept, _| kept.ticket.cancel()).map(drop))
     }
 
-    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
         self.step(|shelf| {
-            let decided = shelf.apply(ticket, |kept, now| kept.decide(verdict, approver, now))?;
-            Ok(decided.unwrap_or(Err(DecideFault::Unknown)))
+            let decided = shelf.apply(ticket, |kept, now| kept.decide(shelf.link, verdict, approver, now))?;
+            decided.unwrap_or(Ok(Err(DecideFault::Unknown)))
         })?
     }
 
     fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
         self.step(|shelf| ticket::pending(shelf.link, approver, max, shelf.now))
+    }
+
+    fn cancel(&self, ticket: Digest, requester: &CallContext<'_>) -> Result<Result<(), CancelError>, StoreFault> {
+        self.step(|shelf| {
+            let cancelled = shelf.apply(ticket, |kept, _| kept.ticket.cancel_by(requester))?;
+            Ok(cancelled.unwrap_or(Err(CancelError::Unknown)))
+        })
+    }
+
+    fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        self.step(|shelf| {
+            let reaped = ticket::reap(shelf.link, max, shelf.now)?;
+            if !reaped.is_empty() {
+                shelf.keep_time()?;
+            }
+            Ok(reaped)
+        })
+    }
+
+    fn reconcile(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        let Resolution { effect, proof, by } = resolution;
+        self.step(|shelf| {
+            let settled = shelf.apply(ticket, |kept, _| {
+                let tenant = kept.tenant.clone();
+                kept.ticket.reconcile(*effect, proof, by, tenant.as_deref())
+            })?;
+            if let Err(error) = settled.unwrap_or(Err(ReconcileError::Unknown)) {
+                return Ok(Err(error));
+            }
+            let Some(kept) = Kept::find(shelf.link, ticket)? else { return Ok(Err(ReconcileError::Unknown)) };
+            kept.keep_proof(shelf.link, proof)?;
+            Ok(Ok(kept.view(shelf.link, shelf.now)?))
+        })
+    }
+
+    fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        self.step(|shelf| ticket::visible(shelf.link, viewer, max, shelf.now))
     }
 }
 
@@ -210,7 +261,8 @@ impl Shelf<'_> {
     fn sweep(&self, grace_ms: u64) -> Result<usize, DatabaseError> {
         let Some(before) = self.now.as_unix_millis().checked_sub(grace_ms) else { return Ok(0) };
         let sql = "DELETE FROM tickets WHERE ticket IN \
-                   (SELECT ticket FROM tickets WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)";
+                   (SELECT ticket FROM tickets WHERE expires_ms <= ?1 AND state NOT IN ('reserved', 'in_doubt') \
+                    ORDER BY expires_ms LIMIT ?2)";
         let before = to_millis(Timestamp::from_unix_millis(before));
         self.link.execute(sql, (before, i64::try_from(Capacity::SWEEP).unwrap_or(i64::MAX)))
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use callgate_core::digest::Digest;
 use callgate_std::confirmations::{ConfirmationStore, Refusal};
 
-use crate::bench::{binding, request};
+use crate::bench::{presented, request};
 use crate::driven::{Case, drive};
 use crate::faults::{ENDED, Mode};
 use crate::{Database, SqliteAudit, SqliteConfirmations};
@@ -32,7 +32,7 @@ fn child() {
     let (mode, number, ticket) = (next(), next().parse().expect("a number"), next().parse().expect("a ticket"));
     let (database, store, audit) = open(next().as_ref());
     database.faults.set(if mode == "before" { Mode::EndsBefore } else { Mode::EndsAfter }, number, 0);
-    let claimed = store.claim(ticket, &binding(1)).expect("answers");
+    let claimed = store.claim(ticket, &presented(1)).expect("answers");
     // In one piece, and known to the parent before anything else happens.
     println!("\n@claimed {}", claimed.is_ok());
     drive(Case { end: "done", mutating: true }, "r1", &audit).expect("written");
@@ -61,10 +61,10 @@ fn j3_a_process_may_end_at_every_operation() {
             assert!(ended || child.status.success(), "{what}: {said}");
 
             let (_, store, audit) = open(&directory);
-            let again = store.claim(ticket, &binding(1)).expect("answers");
+            let again = store.claim(ticket, &presented(1)).expect("answers");
             let told = said.contains("@claimed true");
             assert!(again == Err(Refusal::Used) || again.is_ok() && !told, "{what}: {again:?}");
-            assert_eq!(store.claim(ticket, &binding(1)), Ok(Err(Refusal::Used)), "{what}");
+            assert_eq!(store.claim(ticket, &presented(1)), Ok(Err(Refusal::Used)), "{what}");
             let report = audit.verify(None).expect("readable");
             assert!(report.is_intact(), "{what}: {report:?}");
             // J1, J2: no end without its intent, each at most once, and what was told is there.

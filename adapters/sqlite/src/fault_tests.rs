@@ -8,11 +8,12 @@ use std::thread;
 
 use callgate_std::clock::ManualClock;
 use callgate_std::confirmations::{
-    By, Capacity, ConfirmationStore, DecideError, DecideFault, IssueFault, Refusal, StoreFault, TicketState, Verdict,
+    By, Capacity, ConfirmationStore, DecideError, DecideFault, Decided, IssueFault, Refusal, StoreFault, TicketState,
+    Verdict,
 };
 use callgate_std::entropy::SeededEntropy;
 
-use crate::bench::{BOB, TTL, approval, binding, request};
+use crate::bench::{BOB, TTL, approval, presented, request};
 use crate::driven::{Case, drive};
 use crate::faults::Mode;
 use crate::{Database, SqliteAudit, SqliteConfirmations};
@@ -45,13 +46,13 @@ fn redeem(mode: Mode, fails: usize, more: usize) -> usize {
     database.faults.set(mode, fails, more);
     let issued = store.issue(&request(1), TTL);
     let loaded = store.load(own);
-    let own_told = Told { claimed: store.claim(own, &binding(1)), ticket: own, by: By::Caller };
-    let burnt_told = store.claim(burnt, &binding(2));
+    let own_told = Told { claimed: store.claim(own, &presented(1)), ticket: own, by: By::Caller };
+    let burnt_told = store.claim(burnt, &presented(2));
     let withdrawn_told = store.withdraw(withdrawn);
     let seen = store.pending(&BOB, 10);
     let denied_told = store.decide(denied, Verdict::Deny, &BOB);
     let asked_told = store.decide(asked, Verdict::Approve, &BOB);
-    let asked_claim = Told { claimed: store.claim(asked, &binding(1)), ticket: asked, by: By::Approver };
+    let asked_claim = Told { claimed: store.claim(asked, &presented(1)), ticket: asked, by: By::Approver };
     let operations = database.faults.clear();
 
     // A fault is told, and nothing else than the truth besides.
@@ -60,24 +61,24 @@ fn redeem(mode: Mode, fails: usize, more: usize) -> usize {
     assert!(seen.is_err() || seen.is_ok_and(|seen| seen.len() == 2), "{what}");
     if let Ok(issued) = issued {
         assert_eq!(
-            store.claim(issued.token.hash(), &binding(1)),
+            store.claim(issued.token.hash(), &presented(1)),
             Ok(Ok(By::Caller)),
             "{what}: an issued ticket is kept"
         );
     }
     // A decision that was told to be taken stands, and one that nobody knows of is taken or not, but never turned round.
-    assert!(matches!(denied_told, Ok(()) | Err(DecideFault::Store)), "{what}: {denied_told:?}");
+    assert!(matches!(denied_told, Ok(Decided::Denied) | Err(DecideFault::Store)), "{what}: {denied_told:?}");
     let again = store.decide(denied, Verdict::Deny, &BOB);
     let stands = again == Err(DecideFault::Refused(DecideError::Settled(TicketState::Denied)));
-    assert!(stands || denied_told.is_err() && again == Ok(()), "{what}: {denied_told:?}, then {again:?}");
-    assert_eq!(store.claim(denied, &binding(1)), Ok(Err(Refusal::Denied)), "{what}");
+    assert!(stands || denied_told.is_err() && again == Ok(Decided::Denied), "{what}: {denied_told:?}, then {again:?}");
+    assert_eq!(store.claim(denied, &presented(1)), Ok(Err(Refusal::Denied)), "{what}");
     if asked_told.is_err() {
         assert_eq!(asked_told, Err(DecideFault::Store), "{what}");
         assert!(matches!(asked_claim.claimed, Err(StoreFault) | Ok(_)), "{what}");
         let _ = store.decide(asked, Verdict::Approve, &BOB);
     }
     for Told { claimed, ticket, by } in [own_told, asked_claim] {
-        let then = store.claim(ticket, &binding(1)).expect("the database works again");
+        let then = store.claim(ticket, &presented(1)).expect("the database works again");
         match claimed {
             Ok(Ok(_)) => assert_eq!(then, Err(Refusal::Used), "{what}: claimed twice"),
             Ok(Err(refusal)) => {
@@ -85,17 +86,17 @@ fn redeem(mode: Mode, fails: usize, more: usize) -> usize {
             }
             Err(StoreFault) => assert!(then == Ok(by) || then == Err(Refusal::Used), "{what}: {then:?}"),
         }
-        assert_eq!(store.claim(ticket, &binding(1)), Ok(Err(Refusal::Used)), "{what}");
+        assert_eq!(store.claim(ticket, &presented(1)), Ok(Err(Refusal::Used)), "{what}");
     }
     match burnt_told {
         Ok(answer) => assert!(answer.is_err_and(Refusal::is_mismatch), "{what}"),
-        Err(StoreFault) => assert!(store.claim(burnt, &binding(2)).expect("answers").is_err(), "{what}"),
+        Err(StoreFault) => assert!(store.claim(burnt, &presented(2)).expect("answers").is_err(), "{what}"),
     }
-    assert_eq!(store.claim(burnt, &binding(1)), Ok(Err(Refusal::Cancelled)), "{what}");
+    assert_eq!(store.claim(burnt, &presented(1)), Ok(Err(Refusal::Cancelled)), "{what}");
     if withdrawn_told.is_err() {
         store.withdraw(withdrawn).expect("the database works again");
     }
-    assert_eq!(store.claim(withdrawn, &binding(1)), Ok(Err(Refusal::Cancelled)), "{what}");
+    assert_eq!(store.claim(withdrawn, &presented(1)), Ok(Err(Refusal::Cancelled)), "{what}");
     assert!(operations < fails || database.last_error().is_some(), "{what}: nobody was told");
     operations
 }

@@ -3,7 +3,7 @@
 /// `PRAGMA application_id`: "cgat".
 pub(crate) const APPLICATION: i64 = 0x6367_6174;
 /// `PRAGMA user_version`. Another one is refused, never guessed (invariant N6).
-pub(crate) const VERSION: i64 = 1;
+pub(crate) const VERSION: i64 = 2;
 
 /// Counts are kept by triggers, in the transaction that changes what they count.
 ///
@@ -19,7 +19,7 @@ INSERT INTO confirmations VALUES (1, 0, 0, 0);
 
 CREATE TABLE tickets (
     ticket BLOB PRIMARY KEY NOT NULL CHECK (length(ticket) = 32),
-    state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied', 'cancelled', 'claimed')),
+    state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied', 'cancelled', 'reserved', 'in_doubt', 'done')),
     confirmed_by TEXT NOT NULL CHECK (confirmed_by IN ('caller', 'approver')),
     issued_ms INTEGER NOT NULL CHECK (issued_ms >= 0),
     expires_ms INTEGER NOT NULL CHECK (expires_ms >= 0),
@@ -35,10 +35,26 @@ CREATE TABLE tickets (
     scope TEXT,
     summary TEXT NOT NULL,
     arguments BLOB NOT NULL,
-    bytes INTEGER NOT NULL CHECK (bytes >= 0)
+    bytes INTEGER NOT NULL CHECK (bytes >= 0),
+    needs INTEGER NOT NULL CHECK (needs BETWEEN 1 AND 255),
+    held_by BLOB CHECK (length(held_by) = 32),
+    held_until_ms INTEGER CHECK (held_until_ms >= 0),
+    took_effect INTEGER CHECK (took_effect IN (0, 1)),
+    proof TEXT,
+    CHECK ((state = 'reserved') = (held_by IS NOT NULL AND held_until_ms IS NOT NULL)),
+    CHECK ((state = 'done') = (took_effect IS NOT NULL))
 ) STRICT;
-CREATE INDEX tickets_by_expiry ON tickets (expires_ms);
+CREATE INDEX tickets_by_expiry ON tickets (expires_ms) WHERE state NOT IN ('reserved', 'in_doubt');
+CREATE INDEX tickets_held ON tickets (held_until_ms) WHERE state = 'reserved';
 CREATE INDEX tickets_to_decide ON tickets (tenant, issued_ms, ticket) WHERE state = 'pending' AND confirmed_by = 'approver';
+
+CREATE TABLE approvals (
+    ticket BLOB NOT NULL,
+    place INTEGER NOT NULL CHECK (place > 0),
+    principal TEXT NOT NULL,
+    PRIMARY KEY (ticket, place),
+    UNIQUE (ticket, principal)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE principals (
     principal_digest BLOB PRIMARY KEY NOT NULL,
@@ -53,6 +69,7 @@ CREATE TRIGGER ticket_settled AFTER UPDATE OF bytes ON tickets BEGIN
     UPDATE confirmations SET bytes = bytes + NEW.bytes - OLD.bytes;
 END;
 CREATE TRIGGER ticket_forgotten AFTER DELETE ON tickets BEGIN
+    DELETE FROM approvals WHERE ticket = OLD.ticket;
     UPDATE confirmations SET tickets = tickets - 1, bytes = bytes - OLD.bytes;
     UPDATE principals SET tickets = tickets - 1 WHERE principal_digest = OLD.principal_digest;
     DELETE FROM principals WHERE principal_digest = OLD.principal_digest AND tickets = 0;

@@ -375,7 +375,7 @@ impl Gate {
 
     async fn claim(&self, mut call: Parked<Redeeming<Carried, Arc<Tool>>>) -> Result<At<Confirmed>, Over> {
         let store = &self.0.confirmations;
-        let claimed: Option<Result<Result<By, Refusal>, StoreFault>> = ask!(self, call, store, |store, redeeming| Some((redeeming.ticket(), redeeming.binding())) => |claim| {
+        let claimed: Option<Result<Result<By, Refusal>, StoreFault>> = ask!(self, call, store, |store, redeeming| Some((redeeming.ticket(), redeeming.presented())) => |claim| {
             store.claim(claim.0, &claim.1)
         });
         call.step(|redeeming| redeeming.redeemed(claimed.unwrap_or(Err(StoreFault))))

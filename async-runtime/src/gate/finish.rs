@@ -120,7 +120,7 @@ impl Closing {
         let mut closing = self;
         let settlement = closing.stage().settlement();
         let (refund, attempt) = (settlement.refund.is_some(), settlement.attempt.is_some());
-        let withdraw = settlement.withdraw;
+        let (withdraw, finish) = (settlement.withdraw, settlement.finish);
         if let Some(limiter) = gate.0.limiter.as_ref().filter(|_| refund) {
             let refunded = ask!(gate, closing, limiter, |limiter, closed| closed.settlement().refund => |refund| {
                 limiter.refund(&refund)
@@ -136,6 +136,11 @@ impl Closing {
             if withdrawn != Some(Ok(())) {
                 common::not_withdrawn();
             }
+        }
+        if let Some(finish) = finish {
+            let store = &gate.0.confirmations;
+            let told = ask!(gate, closing, store, |store, _closed| Some(finish) => |finish| store.finish(&finish));
+            common::finish_told(told.unwrap_or(Err(StoreFault)));
         }
         let attempts = match gate.0.limiter.as_ref().filter(|_| attempt) {
             None => Ok(Allowance::Unlimited),

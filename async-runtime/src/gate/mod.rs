@@ -23,7 +23,7 @@ use callgate_std::cancellation::Cancellation;
 use callgate_std::captured::CapturedContext;
 use callgate_std::common::Common;
 pub use callgate_std::common::{DEFAULT_IN_FLIGHT, DEFAULT_LINE, DEFAULT_MAX_WAIT, GateError};
-use callgate_std::confirmations::DecideFault;
+use callgate_std::confirmations::{DecideFault, Decided};
 use callgate_std::contain::{contain, contained};
 pub use callgate_std::gate::{GRACE, Shutdown};
 use callgate_std::registry::ToolSource;
@@ -149,7 +149,7 @@ impl Gate {
         ticket: Digest,
         verdict: Verdict,
         approver: &CallContext<'_>,
-    ) -> Result<(), DecideFault> {
+    ) -> Result<Decided, DecideFault> {
         let decided = match &self.0.confirmations {
             Seam::Waiting(store) => {
                 let limit = self.0.runtime.sleep(self.0.stage_limit);

@@ -7,7 +7,7 @@ use callgate_core::call::{
     Asking, Call, Charge, Closed, Confirm, Ended, Finished, IssueFault, Issued, Load, Loaded, Loading, Lookup, Permit,
     Ran, StoreFault,
 };
-use callgate_core::confirm::Verdict;
+use callgate_core::confirm::{Decided, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::DigestKey;
 use callgate_core::entropy::{Entropy, EntropyError};
@@ -170,7 +170,7 @@ impl Host {
                 return Err(asking.asked(issued));
             }
             Confirm::Redeem(redeeming) => {
-                let claimed = self.store.claim(redeeming.ticket(), &redeeming.binding(), now());
+                let claimed = self.store.claim(redeeming.ticket(), &redeeming.presented(), now());
                 redeeming.redeemed(Ok(claimed))?
             }
         };
@@ -218,7 +218,7 @@ impl Host {
                     asking.answer(issued)
                 }
                 Step::Redeem(redeeming) => {
-                    let claimed = self.store.claim(redeeming.ticket(), &redeeming.binding(), now());
+                    let claimed = self.store.claim(redeeming.ticket(), &redeeming.presented(), now());
                     redeeming.answer(Ok(claimed))
                 }
                 Step::Intercept(call) => {
@@ -258,7 +258,7 @@ impl Host {
     }
 
     /// Lets `approver` decide the first question that it can.
-    pub(crate) fn decide(&mut self, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    pub(crate) fn decide(&mut self, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
         let first = self.store.pending(approver, now()).next().map(|pending| pending.ticket);
         self.store.decide(first.ok_or(DecideFault::Unknown)?, verdict, approver, now())
     }
@@ -296,6 +296,9 @@ impl Host {
         }
         if let Some(ticket) = settlement.withdraw {
             self.store.withdraw(ticket);
+        }
+        if let Some(finish) = settlement.finish {
+            self.store.finish(&finish);
         }
         if let Some(key) = settlement.attempt {
             let attempts = self.limiter.attempt(&key, now().monotonic);

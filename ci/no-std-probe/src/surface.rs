@@ -5,8 +5,10 @@ use core::fmt::Write as _;
 
 use callgate_core::args::Args;
 use callgate_core::clamp::Clamp;
-use callgate_core::code::Code;
-use callgate_core::confirm::{Binding, By, Ticket, Verdict, caller_digest, principal_digest};
+use callgate_core::code::{Code, Effect};
+use callgate_core::confirm::{
+    Asked, Binding, By, Decided, Presented, Ticket, Verdict, call_digest, caller_digest, principal_digest,
+};
 use callgate_core::context::{CallContext, Scopes};
 use callgate_core::digest::{Digest, DigestBuilder, DigestKey};
 use callgate_core::entropy::{Entropy, EntropyError};
@@ -257,10 +259,20 @@ fn faults() -> Checked {
     let now = Timestamp::from_unix_millis(unknown(1_000));
     let mut ticket = Ticket::issue(binding, By::Approver, now, unknown(1_000));
     say(&ticket.usable(now).err().ok_or(Check::Faults)?)?;
-    say(&ticket.decide(Verdict::Approve, &asker, None, "approve", now).err().ok_or(Check::Faults)?)?;
-    say(&ticket.decide(Verdict::Approve, &approver, Some("t"), "approve", now).err().ok_or(Check::Faults)?)?;
-    ensure(ticket.decide(Verdict::Approve, &approver, None, "approve", now).is_ok(), Check::Faults)?;
-    ensure(ticket.claim(&binding, now).is_ok() && Dice.token().is_ok(), Check::Faults)?;
+    let asked = Asked { tenant: None, scope: "approve", approved_by: unknown(&["other"][..]).iter().copied() };
+    let of_another = Asked { tenant: Some("t"), ..asked.clone() };
+    ticket = ticket.needing(unknown(2));
+    say(&ticket.decide(Verdict::Approve, &asker, &asked, now).err().ok_or(Check::Faults)?)?;
+    say(&ticket.decide(Verdict::Approve, &approver, &of_another, now).err().ok_or(Check::Faults)?)?;
+    ensure(ticket.is_visible_to(&asker, &asked) && !ticket.is_expired(now), Check::Faults)?;
+    ensure(ticket.decide(Verdict::Approve, &approver, &asked, now) == Ok(Decided::Approved), Check::Faults)?;
+    let presented = Presented { binding, call: call_digest(asker.request_id), lease_ms: unknown(9) };
+    ensure(ticket.claim(&presented, now).is_ok() && Dice.token().is_ok(), Check::Faults)?;
+    say(&ticket.cancel_by(&asker).err().ok_or(Check::Faults)?)?;
+    say(&ticket.finish(digest, Effect::Done).err().ok_or(Check::Faults)?)?;
+    ensure(ticket.reap(now.saturating_add_millis(9)) && !ticket.is_forgettable(now), Check::Faults)?;
+    say(&ticket.reconcile(Effect::Done, "", &approver, None).err().ok_or(Check::Faults)?)?;
+    say(&ticket.state.as_str())?;
     ensure(out.has("own request"), Check::Faults)
 }
 

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use callgate_core::audit::{Audit, AuditFault, Record};
-use callgate_core::call::{Charge, IssueFault, Issued, Loaded, Refund, StoreFault};
-use callgate_core::confirm::{Binding, By, Refusal, Verdict};
+use callgate_core::call::{Charge, Finish, IssueFault, Issued, Loaded, Refund, StoreFault};
+use callgate_core::confirm::{By, Decided, FinishError, Presented, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::limit::{Allowance, LimitKey};
@@ -181,7 +181,11 @@ impl ConfirmationStore for Closed {
         Err(StoreFault)
     }
 
-    fn claim(&self, _: Digest, _: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, _: Digest, _: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
+        Err(StoreFault)
+    }
+
+    fn finish(&self, _: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
         Err(StoreFault)
     }
 
@@ -189,7 +193,7 @@ impl ConfirmationStore for Closed {
         Err(StoreFault)
     }
 
-    fn decide(&self, _: Digest, _: Verdict, _: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(&self, _: Digest, _: Verdict, _: &CallContext<'_>) -> Result<Decided, DecideFault> {
         Err(DecideFault::Store)
     }
 

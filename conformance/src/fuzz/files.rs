@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use callgate_core::call::{Charge, ChargeMode};
-use callgate_core::confirm::{Binding, Token};
+use callgate_core::confirm::{Binding, Presented, Token, call_digest};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::limit::{LimitKey, Quota};
@@ -95,17 +95,18 @@ fn confirmations(directory: &tempfile::TempDir, content: &[u8]) {
             caller: digest("caller_digest"),
             principal: digest("principal_digest"),
         };
+        let presented = Presented { binding, call: call_digest("fuzz"), lease_ms: 1_000 };
         let answerable = matches!((said("state"), said("by")), ("pending", "caller") | ("approved", _));
         let alive = answerable && time < millis("expires_at_ms");
         let loaded = store.load(id).expect("it answers");
         let usable = loaded.is_some_and(|loaded| loaded.usable.is_ok());
         assert!(alive || !usable, "{row}");
-        let claimed = store.claim(id, &binding).expect("it answers").is_ok();
+        let claimed = store.claim(id, &presented).expect("it answers").is_ok();
         assert_eq!(claimed, usable, "{row}");
-        assert!(store.claim(id, &binding).expect("it answers").is_err(), "claimed twice: {row}");
+        assert!(store.claim(id, &presented).expect("it answers").is_err(), "claimed twice: {row}");
         if claimed {
             let later = open().expect("what a store wrote can be read");
-            assert!(later.claim(id, &binding).expect("it answers").is_err(), "claimed again: {row}");
+            assert!(later.claim(id, &presented).expect("it answers").is_err(), "claimed again: {row}");
         }
     }
 }

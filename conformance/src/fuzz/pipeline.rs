@@ -250,7 +250,7 @@ impl<'d> World<'d> {
             }
             Step::Redeem(redeeming) if fault => redeeming.answer(Err(StoreFault)),
             Step::Redeem(redeeming) => {
-                let claimed = self.store.claim(redeeming.ticket(), &redeeming.binding());
+                let claimed = self.store.claim(redeeming.ticket(), &redeeming.presented());
                 trace.refused |= !matches!(claimed, Ok(Ok(_)));
                 redeeming.answer(claimed)
             }
@@ -317,6 +317,9 @@ impl<'d> World<'d> {
         let settlement = closed.settlement();
         if let Some(ticket) = settlement.withdraw {
             let _ = self.store.withdraw(ticket);
+        }
+        if let Some(finish) = settlement.finish {
+            let _ = self.store.finish(&finish);
         }
         let attempts = settlement.attempt.map(|_| match fault {
             true => Err(StoreFault),

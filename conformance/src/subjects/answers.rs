@@ -75,7 +75,7 @@ impl Surroundings {
     }
 
     pub(super) fn claim(&self, redeeming: &Redeeming<Carried, Arc<Tool>>) -> Result<Result<By, Refusal>, StoreFault> {
-        let claim = || self.store.claim(redeeming.ticket(), &redeeming.binding());
+        let claim = || self.store.claim(redeeming.ticket(), &redeeming.presented());
         contain(claim).unwrap_or(Err(StoreFault))
     }
 
@@ -116,6 +116,9 @@ impl Surroundings {
         let settlement = closed.settlement();
         if let Some(refund) = settlement.refund {
             let _ = self.limiter.refund(&refund);
+        }
+        if let Some(finish) = settlement.finish {
+            let _ = self.store.finish(&finish);
         }
         if let Some(ticket) = settlement.withdraw {
             let _ = self.store.withdraw(ticket);

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use callgate_core::args::Args;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
-use callgate_core::call::{Charge, ChargeMode, IssueFault, Issued, Refund, StoreFault};
+use callgate_core::call::{Charge, ChargeMode, Finish, IssueFault, Issued, Refund, StoreFault};
 use callgate_core::clamp::{Bound, Clamp};
-use callgate_core::confirm::{Binding, By, Refusal, Verdict};
+use callgate_core::confirm::{By, Decided, FinishError, Presented, Refusal, Verdict};
 use callgate_core::context::{CallContext, Mode, Scopes};
 use callgate_core::digest::Digest;
 use callgate_core::limit::{Allowance, LimitKey, Quota};
@@ -189,7 +189,7 @@ impl Surroundings {
     /// Takes an approver's decision to `decide`, and says whether it was taken.
     pub(super) fn decided(
         decide: &event::Decide,
-        by: impl FnOnce(Digest, Verdict, &CallContext<'_>) -> Result<(), DecideFault>,
+        by: impl FnOnce(Digest, Verdict, &CallContext<'_>) -> Result<Decided, DecideFault>,
     ) -> bool {
         let Some((ticket, verdict)) = Self::decision(decide) else { return false };
         let scopes = decide.approver.scopes.join(" ");
@@ -390,15 +390,19 @@ impl ConfirmationStore for WatchedStore {
         self.watch.unseen(|| self.store.load(ticket), || Err(StoreFault))
     }
 
-    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         self.watch.ask(Mark::at(Point::Redeem), || self.store.claim(ticket, presented), || Err(StoreFault))
+    }
+
+    fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        self.watch.unseen(|| self.store.finish(finish), || Err(StoreFault))
     }
 
     fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
         self.watch.unseen(|| self.store.withdraw(ticket), || Err(StoreFault))
     }
 
-    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
         self.store.decide(ticket, verdict, approver)
     }
 

@@ -5,7 +5,9 @@ use core::fmt;
 use crate::args::Args;
 use crate::clamp;
 use crate::code::Station;
-use crate::confirm::{Binding, By, Refusal, Token, caller_digest, principal_digest};
+use crate::confirm::{
+    Binding, By, LEASE_SLACK_MS, Presented, Refusal, Token, call_digest, caller_digest, principal_digest,
+};
 use crate::context::CallContext;
 use crate::digest::Digest;
 use crate::request::Context;
@@ -127,6 +129,11 @@ impl<C: Context, T: Tool> Asking<C, T> {
         }
     }
 
+    /// How many distinct approvers have to say yes; says nothing when the caller itself answers.
+    pub fn approvals(&self) -> u8 {
+        self.call.tool.spec().approvals
+    }
+
     /// Who asks.
     pub fn caller(&self) -> CallContext<'_> {
         self.call.ctx.caller()
@@ -218,9 +225,11 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
         self.ticket
     }
 
-    /// What the ticket must be good for: [`crate::confirm::Ticket::claim`] compares.
-    pub fn binding(&self) -> Binding {
-        self.call.binding(self.arguments)
+    /// The ticket as the call presents it: [`crate::confirm::Ticket::claim`] compares.
+    pub fn presented(&self) -> Presented {
+        let lease_ms = self.call.tool.spec().deadline_ms().saturating_add(LEASE_SLACK_MS);
+        let call = self.call.ctx.caller();
+        Presented { binding: self.call.binding(self.arguments), call: call_digest(call.request_id), lease_ms }
     }
 
     /// The call that redeems.
@@ -229,7 +238,8 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
     }
 
     /// Gives the call up: the caller went away. A ticket that was claimed all the same stays spent.
-    pub fn cancel(self) -> Ended<C, T> {
+    pub fn cancel(mut self) -> Ended<C, T> {
+        self.call.ctx.facts_mut().claimed = true;
         self.call.cancel()
     }
 
@@ -243,6 +253,7 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
         answer: Result<Result<By, Refusal>, StoreFault>,
     ) -> Result<Call<C, T, Confirmed>, Ended<C, T>> {
         let mut call = self.call;
+        call.ctx.facts_mut().claimed = !matches!(answer, Ok(Err(_)));
         match answer {
             Ok(Ok(by)) => {
                 // What the tool and the policy demand now counts, not what they demanded when the ticket was issued.

@@ -3,7 +3,7 @@
 use crate::audit::{AuditFault, Record};
 use crate::clamp::ClampError;
 use crate::code::{Code, Effect, Station};
-use crate::confirm::{By, Refusal, Token};
+use crate::confirm::{By, Refusal, Token, call_digest};
 use crate::context::{ContextError, Mode};
 use crate::digest::Digest;
 use crate::json::{KeysFull, ReadError};
@@ -284,13 +284,27 @@ pub struct Settlement<'a> {
     pub attempt: Option<LimitKey<'a>>,
     /// Withdraw this ticket: it was presented for something else (invariant A6).
     pub withdraw: Option<Digest>,
+    /// Tell the store what became of the call that claimed this ticket (invariant J4). Not of one that was accepted and goes on.
+    pub finish: Option<Finish>,
+}
+
+/// What became of a call that claimed a ticket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a store in another process has to make it of what it was sent")]
+pub struct Finish {
+    /// The ticket.
+    pub ticket: Digest,
+    /// The call; see [`crate::confirm::call_digest`].
+    pub call: Digest,
+    /// What it did.
+    pub effect: Effect,
 }
 
 impl Settlement<'_> {
     /// Whether there is nothing to do.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.refund.is_none() && self.attempt.is_none() && self.withdraw.is_none()
+        self.refund.is_none() && self.attempt.is_none() && self.withdraw.is_none() && self.finish.is_none()
     }
 }
 
@@ -314,7 +328,7 @@ impl<C: Context, T: Tool> Closed<C, T> {
         let facts = ctx.facts();
         with_caller(ctx, |caller| {
             if caller.mode == Mode::Plan {
-                return Settlement { refund: None, attempt: None, withdraw: None };
+                return Settlement { refund: None, attempt: None, withdraw: None, finish: None };
             }
             // A call that asked keeps its charge: the answer comes with a call that is not charged again (invariant R7).
             let paid = end.started() || matches!(end, End::Asked { .. });
@@ -325,6 +339,13 @@ impl<C: Context, T: Tool> Closed<C, T> {
                 attempt: end.is_refusal().then(|| LimitKey::of_attempts(caller)),
                 withdraw: match end {
                     End::Refused(refusal) if refusal.is_mismatch() => facts.ticket,
+                    _ => None,
+                },
+                finish: match (end, facts.ticket) {
+                    (End::Accepted(_), _) => None,
+                    (end, Some(ticket)) if facts.claimed => {
+                        Some(Finish { ticket, call: call_digest(caller.request_id), effect: end.effect() })
+                    }
                     _ => None,
                 },
             }

@@ -25,6 +25,8 @@ pub struct Facts {
     pub(crate) was_read: bool,
     pub(crate) unknown_channel: bool,
     pub(crate) redeemed: bool,
+    /// Whether the ticket may have been claimed for this call.
+    pub(super) claimed: bool,
     pub(crate) clamped: bool,
 }
 
@@ -42,6 +44,7 @@ impl Facts {
         was_read: false,
         unknown_channel: false,
         redeemed: false,
+        claimed: false,
         clamped: false,
     };
 
@@ -66,6 +69,7 @@ impl Facts {
             was_read,
             unknown_channel,
             redeemed,
+            claimed,
             clamped,
         } = *self;
         Self {
@@ -80,6 +84,7 @@ impl Facts {
             was_read,
             unknown_channel,
             redeemed,
+            claimed,
             clamped,
         }
     }

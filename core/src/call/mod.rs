@@ -88,7 +88,7 @@ pub use admit::{Admitted, Charge, ChargeMode, Live};
 pub use authorize::Authorized;
 pub use background::{Detach, TaskId};
 pub use confirm::{Asking, Confirm, Confirmed, DEFAULT_APPROVER_SCOPE, IssueFault, Issued, Redeeming};
-pub use end::{Attempts, Closed, End, Ended, Refund, Settlement};
+pub use end::{Attempts, Closed, End, Ended, Finish, Refund, Settlement};
 pub use execute::{Announced, Executing, Finished, Permit, Ran};
 pub use facts::Facts;
 pub use intercept::Cleared;

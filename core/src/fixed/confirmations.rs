@@ -3,8 +3,12 @@
 use core::fmt::{self, Write as _};
 
 use super::put;
-use crate::call::{Asking, IssueFault, Issued, Loaded, StoreFault};
-use crate::confirm::{Binding, By, DecideError, Refusal, Ticket, TicketState, Verdict};
+use crate::call::{Asking, Finish, IssueFault, Issued, Loaded, StoreFault};
+use crate::code::Effect;
+use crate::confirm::{
+    Asked, Binding, By, CancelError, DecideError, Decided, FinishError, Presented, ReconcileError, Refusal, Ticket,
+    TicketState, Verdict,
+};
 use crate::context::CallContext;
 use crate::digest::Digest;
 use crate::entropy::Entropy;
@@ -21,6 +25,8 @@ pub struct Question<'a> {
     pub by: By,
     /// The scope that an approver needs; `None` when the caller itself answers.
     pub approver_scope: Option<&'a str>,
+    /// How many distinct approvers have to say yes; says nothing when the caller itself answers.
+    pub approvals: u8,
     /// Who asks.
     pub caller: CallContext<'a>,
     /// The name of the tool.
@@ -38,6 +44,7 @@ impl<'a> Question<'a> {
             binding: asking.binding(),
             by: asking.by(),
             approver_scope: asking.approver_scope(),
+            approvals: asking.approvals(),
             caller: asking.caller(),
             tool: asking.call().spec().name,
             arguments: asking.snapshot(),
@@ -74,6 +81,8 @@ struct Place<const TEXT: usize> {
     text: [u8; TEXT],
     /// How many bytes of the text each part has, in their order.
     lengths: [u16; PARTS],
+    /// How many bytes after the parts tell who has approved: names, each after its length.
+    approvals: u16,
     tenant: bool,
     principal: bool,
 }
@@ -115,7 +124,15 @@ impl<const TEXT: usize> Place<TEXT> {
             write!(shown, "{summary}").ok()?;
             *lengths.get_mut(SUMMARY)? = u16::try_from(before.saturating_sub(shown.0.len())).ok()?;
         }
-        Some(Self { name, ticket, text, lengths, tenant: tenant.is_some(), principal: principal.is_some() })
+        Some(Self {
+            name,
+            ticket,
+            text,
+            lengths,
+            approvals: 0,
+            tenant: tenant.is_some(),
+            principal: principal.is_some(),
+        })
     }
 
     fn part(&self, part: usize) -> &[u8] {
@@ -132,22 +149,78 @@ impl<const TEXT: usize> Place<TEXT> {
         self.tenant.then(|| self.str(TENANT))
     }
 
-    /// Takes an approver's decision to the rule.
-    fn decide(&mut self, verdict: Verdict, approver: &CallContext<'_>, now: Timestamp) -> Result<(), DecideError> {
+    fn asked(&self) -> Asked<'_, Names<'_>> {
+        let names = self.text.get(self.parts_end()..).and_then(|rest| rest.get(..usize::from(self.approvals)));
+        Asked { tenant: self.tenant(), scope: self.str(SCOPE), approved_by: Names(names.unwrap_or_default()) }
+    }
+
+    fn parts_end(&self) -> usize {
+        self.lengths.iter().map(|length| usize::from(*length)).sum()
+    }
+
+    /// Takes an approver's decision to the rule. A yes that is not the last one has to be kept, or does not count.
+    fn decide(&mut self, verdict: Verdict, approver: &CallContext<'_>, now: Timestamp) -> Result<Decided, DecideFault> {
         let mut ticket = self.ticket;
-        let decided = ticket.decide(verdict, approver, self.tenant(), self.str(SCOPE), now);
+        let decided = ticket.decide(verdict, approver, &self.asked(), now).map_err(|error| match error {
+            DecideError::OtherTenant => DecideFault::Unknown,
+            error => DecideFault::Refused(error),
+        })?;
+        if let (Decided::Counted { .. }, Some(name)) = (decided, approver.known_principal()) {
+            self.keep_name(name).ok_or(DecideFault::Full)?;
+        }
         self.ticket = ticket;
-        decided
+        Ok(decided)
+    }
+
+    fn keep_name(&mut self, name: &str) -> Option<()> {
+        let length = u8::try_from(name.len()).ok()?;
+        let end = self.parts_end().checked_add(usize::from(self.approvals))?;
+        let rest = put(&[length], self.text.get_mut(end..)?)?;
+        put(name.as_bytes(), rest)?;
+        self.approvals = self.approvals.checked_add(u16::from(length))?.checked_add(1)?;
+        Some(())
+    }
+
+    fn view(&self, now: Timestamp) -> Seen<'_> {
+        Seen {
+            ticket: self.name,
+            state: self.ticket.state,
+            expired: self.ticket.is_expired(now),
+            by: self.ticket.by,
+            needs: self.ticket.needs,
+            approvals: u8::try_from(self.asked().approved_by.count()).unwrap_or(u8::MAX),
+            tool: self.str(TOOL),
+            principal: self.principal.then(|| self.str(PRINCIPAL)),
+            request_id: self.str(REQUEST_ID),
+            issued_at: self.ticket.issued_at,
+            expires_at: self.ticket.expires_at,
+        }
     }
 
     /// Lets go of what a settled ticket no longer needs: arguments may hold secrets.
     fn settle(&mut self) {
-        if matches!(self.ticket.state, TicketState::Pending | TicketState::Approved) {
+        if self.ticket.state.is_open() {
             return;
         }
+        self.approvals = 0;
         let kept = self.lengths.iter().take(ARGUMENTS).map(|length| usize::from(*length)).sum();
         self.text.iter_mut().skip(kept).for_each(|byte| *byte = 0);
         self.lengths.iter_mut().skip(ARGUMENTS).for_each(|length| *length = 0);
+    }
+}
+
+/// Names, each after its length.
+#[derive(Clone)]
+struct Names<'t>(&'t [u8]);
+
+impl<'t> Iterator for Names<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        let (length, rest) = self.0.split_first()?;
+        let (name, rest) = rest.split_at_checked(usize::from(*length))?;
+        self.0 = rest;
+        core::str::from_utf8(name).ok()
     }
 }
 
@@ -174,6 +247,8 @@ pub enum DecideFault {
     Unknown,
     /// The rules refuse the decision.
     Refused(DecideError),
+    /// There is no room to keep who said yes, so it does not count.
+    Full,
 }
 
 impl fmt::Display for DecideFault {
@@ -181,6 +256,7 @@ impl fmt::Display for DecideFault {
         match self {
             Self::Unknown => f.write_str("there is no such request"),
             Self::Refused(error) => write!(f, "{error}"),
+            Self::Full => f.write_str("there is no room to keep who approved"),
         }
     }
 }
@@ -206,6 +282,34 @@ pub struct Pending<'a> {
     /// When it was asked, by the store's clock.
     pub issued_at: Timestamp,
     /// From when on no answer counts, by the store's clock.
+    pub expires_at: Timestamp,
+}
+
+/// A ticket as the store tells of it, whatever its state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Seen<'a> {
+    /// Its name: the hash of the token, which is no secret.
+    pub ticket: Digest,
+    /// Where it stands.
+    pub state: TicketState,
+    /// Whether its time was over before it was claimed.
+    pub expired: bool,
+    /// Who has to answer.
+    pub by: By,
+    /// How many approvers have to say yes.
+    pub needs: u8,
+    /// How many have, before the last one did.
+    pub approvals: u8,
+    /// The name of the tool.
+    pub tool: &'a str,
+    /// Who asked.
+    pub principal: Option<&'a str>,
+    /// The id of the call that asked.
+    pub request_id: &'a str,
+    /// When it was asked, by the store's clock.
+    pub issued_at: Timestamp,
+    /// From when on it cannot be claimed, by the store's clock.
     pub expires_at: Timestamp,
 }
 
@@ -276,13 +380,13 @@ impl<const PLACES: usize, const TEXT: usize> Confirmations<PLACES, TEXT> {
             // Two tokens that are equal mean that the source of randomness is broken.
             return Err(IssueFault::Store);
         }
-        let alive = |place: &Place<TEXT>| now < place.ticket.expires_at;
+        let alive = |place: &Place<TEXT>| !place.ticket.is_forgettable(now);
         let own = |place: &&Place<TEXT>| alive(place) && place.ticket.binding.principal == question.binding.principal;
         if self.places.iter().flatten().filter(own).count() >= self.per_principal {
             return Err(IssueFault::Full);
         }
         let free = self.places.iter_mut().find(|place| !place.as_ref().is_some_and(alive)).ok_or(IssueFault::Full)?;
-        let ticket = Ticket::issue(question.binding, question.by, now, ttl_ms);
+        let ticket = Ticket::issue(question.binding, question.by, now, ttl_ms).needing(question.approvals);
         *free = Some(Place::new(name, ticket, question).ok_or(IssueFault::Full)?);
         Ok(())
     }
@@ -311,12 +415,67 @@ impl<const PLACES: usize, const TEXT: usize> Confirmations<PLACES, TEXT> {
     ///
     /// # Errors
     /// Says why the ticket is not accepted, for the record only.
-    pub fn claim(&mut self, ticket: Digest, presented: &Binding, now: Now) -> Result<By, Refusal> {
+    pub fn claim(&mut self, ticket: Digest, presented: &Presented, now: Now) -> Result<By, Refusal> {
         let now = self.at(now);
         let place = self.get(ticket).ok_or(Refusal::Unknown)?;
         let claimed = place.ticket.claim(presented, now);
         place.settle();
         claimed.map(|()| place.ticket.by)
+    }
+
+    /// Takes what became of the call that claimed a ticket: [`Settlement::finish`](crate::call::Settlement).
+    ///
+    /// # Errors
+    /// It changes nothing (invariant J4); for the record only.
+    pub fn finish(&mut self, finish: &Finish) -> Result<(), FinishError> {
+        self.get(finish.ticket).ok_or(FinishError::Unknown)?.ticket.finish(finish.call, finish.effect)
+    }
+
+    /// The reaper: leaves one ticket in doubt whose call has not been heard of within its lease, and tells which; `None` when there
+    /// is none (invariant J4).
+    pub fn reap(&mut self, now: Now) -> Option<Seen<'_>> {
+        let now = self.at(now);
+        self.places
+            .iter_mut()
+            .flatten()
+            .find_map(|place| place.ticket.reap(now).then_some(&*place))
+            .map(|place| place.view(now))
+    }
+
+    /// Settles a ticket in doubt by what `by` found out, and how.
+    ///
+    /// # Errors
+    /// Says why it stays as it is.
+    pub fn reconcile(
+        &mut self,
+        ticket: Digest,
+        effect: Effect,
+        proof: &str,
+        by: &CallContext<'_>,
+    ) -> Result<(), ReconcileError> {
+        let place = self.get(ticket).ok_or(ReconcileError::Unknown)?;
+        let mut settled = place.ticket;
+        settled.reconcile(effect, proof, by, place.tenant())?;
+        place.ticket = settled;
+        Ok(())
+    }
+
+    /// Withdraws a ticket for its requester, who no longer wants the call.
+    ///
+    /// # Errors
+    /// It is not `requester`'s, or was settled before.
+    pub fn cancel(&mut self, ticket: Digest, requester: &CallContext<'_>) -> Result<(), CancelError> {
+        let place = self.get(ticket).ok_or(CancelError::Unknown)?;
+        place.ticket.cancel_by(requester)?;
+        place.settle();
+        Ok(())
+    }
+
+    /// The tickets that `viewer` may be told of, whatever their state, in no particular order.
+    pub fn tickets<'s>(&'s mut self, viewer: &'s CallContext<'s>, now: Now) -> impl Iterator<Item = Seen<'s>> {
+        let now = self.at(now);
+        let seen = move |place: &&Place<TEXT>| place.ticket.is_visible_to(viewer, &place.asked());
+        self.places.iter().flatten().filter(seen).map(move |place| place.view(now))
     }
 
     /// Withdraws a ticket, unless it is settled or unknown: [`Settlement::withdraw`](crate::call::Settlement).
@@ -338,15 +497,12 @@ impl<const PLACES: usize, const TEXT: usize> Confirmations<PLACES, TEXT> {
         verdict: Verdict,
         approver: &CallContext<'_>,
         now: Now,
-    ) -> Result<(), DecideFault> {
+    ) -> Result<Decided, DecideFault> {
         let now = self.at(now);
         let place = self.get(ticket).ok_or(DecideFault::Unknown)?;
         let decided = place.decide(verdict, approver, now);
         place.settle();
-        decided.map_err(|error| match error {
-            DecideError::OtherTenant => DecideFault::Unknown,
-            error => DecideFault::Refused(error),
-        })
+        decided
     }
 
     /// What `approver` could decide now, in no particular order.
@@ -355,7 +511,7 @@ impl<const PLACES: usize, const TEXT: usize> Confirmations<PLACES, TEXT> {
         // The rule itself says whether a decision would count.
         let open = move |place: &&Place<TEXT>| {
             let mut ticket = place.ticket;
-            ticket.decide(Verdict::Deny, approver, place.tenant(), place.str(SCOPE), now).is_ok()
+            ticket.decide(Verdict::Approve, approver, &place.asked(), now).is_ok()
         };
         self.places.iter().flatten().filter(open).map(|place| Pending {
             ticket: place.name,

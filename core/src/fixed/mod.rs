@@ -26,7 +26,7 @@ mod tools;
 pub use answer::{OutcomeTooLong, write_outcome};
 pub use budget::CallBudget;
 pub use buffer::Buffer;
-pub use confirmations::{Confirmations, DecideFault, Pending, Question};
+pub use confirmations::{Confirmations, DecideFault, Pending, Question, Seen};
 pub use limiter::Limiter;
 pub use ring::AuditRing;
 pub use tools::{Tools, ToolsError};

@@ -11,7 +11,7 @@ use callgate_core::call::{
 };
 use callgate_core::clamp::Clamp;
 use callgate_core::code::Code;
-use callgate_core::confirm::{By, Refusal, Ticket, Token};
+use callgate_core::confirm::{Asked, By, DecideError, Decided, Refusal, Ticket, Token, Verdict};
 use callgate_core::context::{CallContext, Mode, Scopes};
 use callgate_core::digest::{Digest, DigestKey};
 use callgate_core::intercept::Interception;
@@ -282,7 +282,7 @@ impl Host {
                 let Some((ticket, _)) = tickets.get_mut(redeeming.ticket().as_bytes()) else {
                     return Ok(Err(Refusal::Unknown));
                 };
-                Ok(ticket.claim(&redeeming.binding(), self.clock().wall).map(|()| ticket.by))
+                Ok(ticket.claim(&redeeming.presented(), self.clock().wall).map(|()| ticket.by))
             }
         }
     }
@@ -350,6 +350,12 @@ impl Host {
             self.note("withdraw");
             if let Some((ticket, _)) = self.tickets.borrow_mut().get_mut(ticket.as_bytes()) {
                 ticket.cancel();
+            }
+        }
+        if let Some(finish) = settlement.finish {
+            self.note(format!("finish {}", finish.effect.as_str()));
+            if let Some((ticket, _)) = self.tickets.borrow_mut().get_mut(finish.ticket.as_bytes()) {
+                let _ = ticket.finish(finish.call, finish.effect);
             }
         }
         if settlement.attempt.is_some() {
@@ -512,14 +518,11 @@ impl Host {
     }
 
     /// An approver's yes.
-    pub(crate) fn decide_ticket(
-        &self,
-        token: &str,
-        approver: CallContext<'_>,
-    ) -> Result<(), callgate_core::confirm::DecideError> {
+    pub(crate) fn decide_ticket(&self, token: &str, approver: CallContext<'_>) -> Result<Decided, DecideError> {
         let ticket = Token::parse(token).expect("a token").hash();
         let mut tickets = self.tickets.borrow_mut();
         let (ticket, _) = tickets.get_mut(ticket.as_bytes()).expect("issued before");
-        ticket.decide(callgate_core::confirm::Verdict::Approve, &approver, None, "approve", self.clock().wall)
+        let asked = Asked { tenant: None, scope: "approve", approved_by: std::iter::empty() };
+        ticket.decide(Verdict::Approve, &approver, &asked, self.clock().wall)
     }
 }

@@ -286,7 +286,7 @@ impl Host {
                 Step::Redeem(redeeming) => {
                     let claim = || -> Result<Result<By, Refusal>, StoreFault> {
                         let mut store = self.store.try_borrow_mut().map_err(|_| StoreFault)?;
-                        Ok(store.claim(redeeming.ticket(), &redeeming.binding(), self.now()))
+                        Ok(store.claim(redeeming.ticket(), &redeeming.presented(), self.now()))
                     };
                     let claimed = ask(&self.book, Point::Redeem, |_| Ok(()), claim, || Err(StoreFault));
                     redeeming.answer(claimed)
@@ -406,6 +406,9 @@ impl Host {
         }
         if let (Some(ticket), Ok(mut store)) = (settlement.withdraw, self.store.try_borrow_mut()) {
             store.withdraw(ticket);
+        }
+        if let (Some(finish), Ok(mut store)) = (settlement.finish, self.store.try_borrow_mut()) {
+            let _ = store.finish(&finish);
         }
         let attempts = settlement.attempt.map(|key| match self.limiter.try_borrow_mut() {
             _ if !self.limits_attempts => Ok(Allowance::Unlimited),

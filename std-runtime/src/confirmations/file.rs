@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use callgate_core::confirm::{Binding, By, Refusal, Verdict};
+use callgate_core::call::Finish;
+use callgate_core::confirm::{By, CancelError, Decided, FinishError, Presented, ReconcileError, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
@@ -13,7 +14,10 @@ use callgate_core::time::Timestamp;
 use super::state::{self, State, StateError};
 use super::table::{Capacity, Table};
 use super::wall_time::WallTime;
-use super::{ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, StoreFault};
+use super::{
+    ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, Resolution,
+    StoreFault, TicketView,
+};
 use crate::clock::{SharedClock, SystemClock};
 use crate::entropy::{OsEntropy, SharedEntropy};
 use crate::guarantee::Guarantee;
@@ -205,6 +209,12 @@ enum Changed {
     Yes,
 }
 
+/// What was refused changed nothing.
+fn changed_if_ok<T, E>(answer: Result<T, E>) -> (Result<T, E>, Changed) {
+    let changed = if answer.is_ok() { Changed::Yes } else { Changed::No };
+    (answer, changed)
+}
+
 impl ConfirmationStore for FileConfirmations {
     fn guarantee(&self) -> Guarantee {
         Guarantee::ALL
@@ -232,7 +242,7 @@ impl ConfirmationStore for FileConfirmations {
         })
     }
 
-    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         self.try_step(|table, now| {
             let claimed = table.claim(ticket, presented, now);
             let unknown = matches!(claimed, Err(Refusal::Unknown));
@@ -240,20 +250,44 @@ impl ConfirmationStore for FileConfirmations {
         })
     }
 
+    fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        self.try_step(|table, _| changed_if_ok(table.finish(finish)))
+    }
+
     fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
         self.try_step(|table, _| (table.withdraw(ticket), Changed::Yes))
     }
 
-    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
-        self.try_step(|table, now| {
-            let decided = table.decide(ticket, verdict, approver, now);
-            let changed = if decided.is_ok() { Changed::Yes } else { Changed::No };
-            (decided, changed)
-        })?
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
+        self.try_step(|table, now| changed_if_ok(table.decide(ticket, verdict, approver, now)))?
     }
 
     fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
         self.try_step(|table, now| (table.pending(approver, max, now), Changed::No))
+    }
+
+    fn cancel(&self, ticket: Digest, requester: &CallContext<'_>) -> Result<Result<(), CancelError>, StoreFault> {
+        self.try_step(|table, _| changed_if_ok(table.cancel(ticket, requester)))
+    }
+
+    fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        self.try_step(|table, now| {
+            let lost = table.reap(max, now);
+            let changed = if lost.is_empty() { Changed::No } else { Changed::Yes };
+            (lost, changed)
+        })
+    }
+
+    fn reconcile(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        self.try_step(|table, now| changed_if_ok(table.reconcile(ticket, resolution, now)))
+    }
+
+    fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        self.try_step(|table, now| (table.tickets(viewer, max, now), Changed::No))
     }
 }
 

@@ -2,13 +2,17 @@
 
 use std::fmt;
 
-use callgate_core::confirm::{Binding, By, Refusal, Verdict};
+use callgate_core::call::Finish;
+use callgate_core::confirm::{By, CancelError, Decided, FinishError, Presented, ReconcileError, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::time::{StoreTime, Timestamp};
 
 use super::table::{Capacity, Table};
-use super::{ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, StoreFault};
+use super::{
+    ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, Resolution,
+    StoreFault, TicketView,
+};
 use crate::clock::{SharedClock, SystemClock};
 use crate::entropy::{OsEntropy, SharedEntropy};
 use crate::guarantee::Guarantee;
@@ -113,9 +117,14 @@ impl ConfirmationStore for MemoryConfirmations {
         Ok(shelf.table.load(ticket, now))
     }
 
-    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         let (mut shelf, now, _) = self.open();
         Ok(shelf.table.claim(ticket, presented, now))
+    }
+
+    fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        let (mut shelf, ..) = self.open();
+        Ok(shelf.table.finish(finish))
     }
 
     fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
@@ -124,7 +133,7 @@ impl ConfirmationStore for MemoryConfirmations {
         Ok(())
     }
 
-    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
         let (mut shelf, now, _) = self.open();
         shelf.table.decide(ticket, verdict, approver, now)
     }
@@ -132,5 +141,29 @@ impl ConfirmationStore for MemoryConfirmations {
     fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
         let (shelf, now, _) = self.open();
         Ok(shelf.table.pending(approver, max, now))
+    }
+
+    fn cancel(&self, ticket: Digest, requester: &CallContext<'_>) -> Result<Result<(), CancelError>, StoreFault> {
+        let (mut shelf, ..) = self.open();
+        Ok(shelf.table.cancel(ticket, requester))
+    }
+
+    fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        let (mut shelf, now, _) = self.open();
+        Ok(shelf.table.reap(max, now))
+    }
+
+    fn reconcile(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        let (mut shelf, now, _) = self.open();
+        Ok(shelf.table.reconcile(ticket, resolution, now))
+    }
+
+    fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        let (shelf, now, _) = self.open();
+        Ok(shelf.table.tickets(viewer, max, now))
     }
 }

@@ -6,6 +6,8 @@
 //! - it issues only what it can keep: at its bounds it answers [`IssueFault::Full`] and forgets nothing alive (invariants
 //!   F5, C3);
 //! - a claim succeeds at most once (invariant A5), and is kept before it is answered (invariant J3);
+//! - what a call claimed is told when the call is over; what is not told within its lease is in doubt (invariant J4), and stays so,
+//!   never forgotten, until somebody settles it (invariant J5);
 //! - its time never goes back, whatever the clock does (invariant C2);
 //! - tokens are kept hashed and appear nowhere (invariant A11);
 //! - an approver sees and decides only what its own tenant asked for (invariant P2).
@@ -27,11 +29,16 @@ pub use crate::private_file::FileError;
 use std::fmt;
 use std::sync::Arc;
 
-pub use callgate_core::call::{IssueFault, Issued, StoreFault};
-pub use callgate_core::confirm::{Binding, By, DecideError, Refusal, TicketState, Token, Verdict};
+pub use callgate_core::call::{Finish, IssueFault, Issued, StoreFault};
+pub use callgate_core::code::Effect;
+pub use callgate_core::confirm::{
+    Binding, By, CancelError, DecideError, Decided, FinishError, Presented, ReconcileError, Refusal, TicketState,
+    Token, Verdict,
+};
 
 use callgate_core::call::Asking;
 use callgate_core::clamp;
+use callgate_core::confirm::Ticket;
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::request::Context;
@@ -55,6 +62,8 @@ pub struct PendingRequest<'a> {
     pub by: By,
     /// The scope that an approver needs; `None` when the caller itself answers.
     pub approver_scope: Option<&'a str>,
+    /// How many distinct approvers have to say yes; says nothing when the caller itself answers.
+    pub approvals: u8,
     /// Who asks.
     pub caller: CallContext<'a>,
     /// The name of the tool.
@@ -76,6 +85,7 @@ impl<'a> PendingRequest<'a> {
             binding: asking.binding(),
             by: asking.by(),
             approver_scope: asking.approver_scope(),
+            approvals: asking.approvals(),
             caller: asking.caller(),
             tool: asking.call().spec().name,
             arguments: asking.snapshot(),
@@ -85,6 +95,12 @@ impl<'a> PendingRequest<'a> {
 }
 
 impl PendingRequest<'_> {
+    /// The ticket for this request, good for `ttl_ms` milliseconds from `now`.
+    #[must_use]
+    pub const fn ticket(&self, now: Timestamp, ttl_ms: u64) -> Ticket {
+        Ticket::issue(self.binding, self.by, now, ttl_ms).needing(self.approvals)
+    }
+
     /// What a ticket for this request counts for in [`Capacity::bytes`], until it is settled and lets go of arguments and summary.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -151,6 +167,56 @@ pub struct PendingApproval {
     pub expires_at: Timestamp,
 }
 
+/// A ticket as a store tells of it, whatever its state. Tells no argument and no token.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "stores elsewhere make it, and must not leave out anything")]
+pub struct TicketView {
+    /// Its name: the hash of the token, which is no secret.
+    pub ticket: Digest,
+    /// Where it stands.
+    pub state: TicketState,
+    /// Whether its time was over before it was claimed.
+    pub expired: bool,
+    /// Who has to answer.
+    pub by: By,
+    /// How many approvers have to say yes.
+    pub needs: u8,
+    /// Who has said yes, in the order in which they did.
+    pub approved_by: Vec<String>,
+    /// The name of the tool.
+    pub tool: String,
+    /// The tenant of the request.
+    pub tenant: Option<String>,
+    /// Who asked.
+    pub principal: Option<String>,
+    /// The channel of the request.
+    pub channel: String,
+    /// The id of the call that asked.
+    pub request_id: String,
+    /// The scope that an approver needs; empty where none is asked.
+    pub scope: String,
+    /// What would run; see [`summarize`]. Empty when it is settled.
+    pub summary: String,
+    /// When it was asked, by the store's clock.
+    pub issued_at: Timestamp,
+    /// From when on it cannot be claimed, by the store's clock.
+    pub expires_at: Timestamp,
+    /// How it is known what became of a call that was in doubt.
+    pub proof: Option<String>,
+}
+
+/// What somebody found out about a ticket in doubt.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "plain words of a host")]
+pub struct Resolution<'a> {
+    /// What the call did: [`Effect::Done`] or [`Effect::None`].
+    pub effect: Effect,
+    /// How that is known, for people and for the record.
+    pub proof: &'a str,
+    /// Who says so, as a transport has authenticated it.
+    pub by: CallContext<'a>,
+}
+
 /// Why a decision was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "an approver's front-end must tell these apart")]
@@ -214,7 +280,14 @@ pub trait ConfirmationStore: Send + Sync {
     ///
     /// # Errors
     /// The store failed. Whether the ticket was claimed is unknown then, so the call must not run.
-    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault>;
+    fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault>;
+
+    /// Takes what became of the call that claimed a ticket (invariant J4). A refusal is for the record only: nothing is to be
+    /// done about it.
+    ///
+    /// # Errors
+    /// The store failed. The ticket is in doubt when its lease is over, if it was not told.
+    fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault>;
 
     /// Withdraws a ticket, unless it is settled or unknown.
     ///
@@ -227,13 +300,54 @@ pub trait ConfirmationStore: Send + Sync {
     ///
     /// # Errors
     /// The decision does not count, or the store failed.
-    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault>;
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault>;
 
     /// What `approver` could decide now, the oldest first, at most `max`.
     ///
     /// # Errors
     /// The store failed.
     fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault>;
+
+    /// Withdraws a ticket for its requester, who no longer wants the call.
+    ///
+    /// # Errors
+    /// The store failed, which is also what one says that cannot do this.
+    fn cancel(&self, ticket: Digest, requester: &CallContext<'_>) -> Result<Result<(), CancelError>, StoreFault> {
+        let _ = (ticket, requester);
+        Err(StoreFault)
+    }
+
+    /// The reaper: leaves in doubt what calls hold that have not been heard of within their lease, at most `max` tickets, and tells
+    /// which (invariant J4). Nothing runs again by it. A host calls it when it starts, and from time to time.
+    ///
+    /// # Errors
+    /// The store failed, which is also what one says that cannot do this.
+    fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        let _ = max;
+        Err(StoreFault)
+    }
+
+    /// Settles a ticket in doubt, and tells what it is now.
+    ///
+    /// # Errors
+    /// The store failed, which is also what one says that cannot do this.
+    fn reconcile(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        let _ = (ticket, resolution);
+        Err(StoreFault)
+    }
+
+    /// The tickets that `viewer` may be told of, whatever their state, the oldest first, at most `max`.
+    ///
+    /// # Errors
+    /// The store failed, which is also what one says that cannot do this.
+    fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        let _ = (viewer, max);
+        Err(StoreFault)
+    }
 }
 
 impl<S: ConfirmationStore + ?Sized> ConfirmationStore for Arc<S> {
@@ -249,19 +363,43 @@ impl<S: ConfirmationStore + ?Sized> ConfirmationStore for Arc<S> {
         (**self).load(ticket)
     }
 
-    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         (**self).claim(ticket, presented)
+    }
+
+    fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        (**self).finish(finish)
     }
 
     fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
         (**self).withdraw(ticket)
     }
 
-    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
         (**self).decide(ticket, verdict, approver)
     }
 
     fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
         (**self).pending(approver, max)
+    }
+
+    fn cancel(&self, ticket: Digest, requester: &CallContext<'_>) -> Result<Result<(), CancelError>, StoreFault> {
+        (**self).cancel(ticket, requester)
+    }
+
+    fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        (**self).reap(max)
+    }
+
+    fn reconcile(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        (**self).reconcile(ticket, resolution)
+    }
+
+    fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        (**self).tickets(viewer, max)
     }
 }

@@ -3,6 +3,7 @@
 
 use std::str::FromStr;
 
+use callgate_core::code::Effect;
 use callgate_core::confirm::{Binding, By, Ticket, TicketState};
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
@@ -10,8 +11,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::table::{Capacity, Entry, PendingCall, Table};
 
-/// The version of the format. Another one is refused, never guessed (invariant N6).
-pub(super) const VERSION: u64 = 1;
+/// The version of the format. Another one is refused, never guessed (invariant N6), but for the one before, which is known.
+pub(super) const VERSION: u64 = 2;
+const VERSION_BEFORE: u64 = 1;
 
 const FORMAT: &str = "callgate confirmations";
 
@@ -76,16 +78,35 @@ struct Row {
     scope: Option<String>,
     summary: String,
     arguments: String,
+    #[serde(default = "one")]
+    needs: u8,
+    #[serde(default)]
+    approved_by: Vec<String>,
+    #[serde(default)]
+    proof: Option<String>,
 }
 
-#[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum StateName {
     Pending,
     Approved,
     Denied,
     Cancelled,
+    Reserved {
+        call: Hex,
+        until_ms: u64,
+    },
+    InDoubt,
+    Done {
+        took_effect: bool,
+    },
+    /// In files of the version before. What became of the call was not kept.
     Claimed,
+}
+
+const fn one() -> u8 {
+    1
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -132,7 +153,7 @@ pub(super) fn read(text: &str, capacity: Capacity) -> Result<State, StateError> 
     if any.format != FORMAT {
         return Err("it is a file of something else".into());
     }
-    if any.version != VERSION {
+    if any.version != VERSION && any.version != VERSION_BEFORE {
         return Err(StateError::UnknownVersion(any.version));
     }
     let header: Header = serde_json::from_str(header).map_err(|_| StateError::from("its header is unreadable"))?;
@@ -152,7 +173,7 @@ pub(super) fn read(text: &str, capacity: Capacity) -> Result<State, StateError> 
 }
 
 impl Row {
-    fn of(id: Digest, Entry { ticket, call }: &Entry) -> Result<Self, String> {
+    fn of(id: Digest, Entry { ticket, call, .. }: &Entry) -> Result<Self, String> {
         let arguments = str::from_utf8(&call.arguments).map_err(|_| "the arguments are not text")?;
         Ok(Self {
             ticket: Hex(id),
@@ -161,7 +182,11 @@ impl Row {
                 TicketState::Approved => StateName::Approved,
                 TicketState::Denied => StateName::Denied,
                 TicketState::Cancelled => StateName::Cancelled,
-                TicketState::Claimed => StateName::Claimed,
+                TicketState::Reserved { call, until } => {
+                    StateName::Reserved { call: Hex(call), until_ms: until.as_unix_millis() }
+                }
+                TicketState::InDoubt => StateName::InDoubt,
+                TicketState::Done(effect) => StateName::Done { took_effect: effect != Effect::None },
             },
             by: match ticket.by {
                 By::Caller => ByName::Caller,
@@ -181,6 +206,9 @@ impl Row {
             scope: call.scope.clone(),
             summary: call.summary.clone(),
             arguments: arguments.to_owned(),
+            needs: ticket.needs,
+            approved_by: call.approved_by.clone(),
+            proof: call.proof.clone(),
         })
     }
 
@@ -192,6 +220,7 @@ impl Row {
                 caller: self.caller_digest.0,
                 principal: self.principal_digest.0,
             },
+            needs: self.needs,
             by: match self.by {
                 ByName::Caller => By::Caller,
                 ByName::Approver => By::Approver,
@@ -203,7 +232,15 @@ impl Row {
                 StateName::Approved => TicketState::Approved,
                 StateName::Denied => TicketState::Denied,
                 StateName::Cancelled => TicketState::Cancelled,
-                StateName::Claimed => TicketState::Claimed,
+                StateName::Reserved { call, until_ms } => {
+                    TicketState::Reserved { call: call.0, until: Timestamp::from_unix_millis(until_ms) }
+                }
+                StateName::InDoubt => TicketState::InDoubt,
+                // Just as spent, and nobody has to find out anything.
+                StateName::Claimed => TicketState::Cancelled,
+                StateName::Done { took_effect } => {
+                    TicketState::Done(if took_effect { Effect::Done } else { Effect::None })
+                }
             },
         };
         let call = PendingCall {
@@ -215,7 +252,9 @@ impl Row {
             scope: self.scope,
             summary: self.summary,
             arguments: self.arguments.into_bytes().into(),
+            approved_by: self.approved_by,
+            proof: self.proof,
         };
-        (self.ticket.0, Entry { ticket, call })
+        (self.ticket.0, Entry::new(ticket, call))
     }
 }

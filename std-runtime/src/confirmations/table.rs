@@ -6,13 +6,15 @@ use std::collections::hash_map::Entry as Slot;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 
-use callgate_core::call::{IssueFault, Loaded};
-use callgate_core::confirm::{Binding, By, MAX_SKEW_MS, Refusal, Ticket, TicketState, Verdict};
+use callgate_core::call::{Finish, IssueFault, Loaded};
+use callgate_core::confirm::{
+    Asked, By, CancelError, Decided, FinishError, MAX_SKEW_MS, Presented, ReconcileError, Refusal, Ticket, Verdict,
+};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
 
-use super::{DecideFault, PendingApproval, PendingRequest, Snapshot};
+use super::{DecideFault, PendingApproval, PendingRequest, Resolution, Snapshot, TicketView};
 
 /// How much a store keeps at most. Reaching a bound refuses what comes next; nothing alive is dropped for it (invariants F5,
 /// C3).
@@ -49,6 +51,42 @@ impl Default for Capacity {
 pub(super) struct Entry {
     pub(super) ticket: Ticket,
     pub(super) call: PendingCall,
+    /// Its time is over, and it is kept because what became of its call is not known.
+    overdue: bool,
+}
+
+impl Entry {
+    pub(super) const fn new(ticket: Ticket, call: PendingCall) -> Self {
+        Self { ticket, call, overdue: false }
+    }
+
+    fn asked(&self) -> Asked<'_, impl Iterator<Item = &str> + Clone> {
+        let PendingCall { tenant, scope, approved_by, .. } = &self.call;
+        let approved_by = approved_by.iter().map(String::as_str);
+        Asked { tenant: tenant.as_deref(), scope: scope.as_deref().unwrap_or_default(), approved_by }
+    }
+
+    fn view(&self, id: Digest, now: Timestamp) -> TicketView {
+        let Self { ticket, call, .. } = self;
+        TicketView {
+            ticket: id,
+            state: ticket.state,
+            expired: ticket.is_expired(now),
+            by: ticket.by,
+            needs: ticket.needs,
+            approved_by: call.approved_by.clone(),
+            tool: call.tool.clone(),
+            tenant: call.tenant.clone(),
+            principal: call.principal.clone(),
+            channel: call.channel.clone(),
+            request_id: call.request_id.clone(),
+            scope: call.scope.clone().unwrap_or_default(),
+            summary: call.summary.clone(),
+            issued_at: ticket.issued_at,
+            expires_at: ticket.expires_at,
+            proof: call.proof.clone(),
+        }
+    }
 }
 
 /// The call behind a ticket, owned.
@@ -61,6 +99,8 @@ pub(super) struct PendingCall {
     pub(super) scope: Option<String>,
     pub(super) summary: String,
     pub(super) arguments: Snapshot,
+    pub(super) approved_by: Vec<String>,
+    pub(super) proof: Option<String>,
 }
 
 impl PendingCall {
@@ -75,14 +115,17 @@ impl PendingCall {
             scope: request.approver_scope.map(str::to_owned),
             summary: request.summary.clone(),
             arguments: Arc::from(request.arguments),
+            approved_by: Vec::new(),
+            proof: None,
         }
     }
 
     fn bytes(&self) -> usize {
-        let optional = [&self.tenant, &self.principal, &self.scope];
+        let optional = [&self.tenant, &self.principal, &self.scope, &self.proof];
         [&self.tool, &self.channel, &self.request_id, &self.summary]
             .into_iter()
             .chain(optional.into_iter().flatten())
+            .chain(&self.approved_by)
             .map(String::len)
             .fold(self.arguments.len().saturating_add(Capacity::TICKET_BYTES), usize::saturating_add)
     }
@@ -123,8 +166,7 @@ impl Table {
         ttl_ms: u64,
         now: Timestamp,
     ) -> Result<(), IssueFault> {
-        let entry =
-            Entry { ticket: Ticket::issue(request.binding, request.by, now, ttl_ms), call: PendingCall::of(request) };
+        let entry = Entry::new(request.ticket(now, ttl_ms), PendingCall::of(request));
         self.sweep(now, Capacity::SWEEP, MAX_SKEW_MS);
         while !self.has_room(&entry) {
             if self.sweep(now, Capacity::SWEEP, 0) == 0 {
@@ -165,8 +207,13 @@ impl Table {
         {
             let id = Digest::from_bytes(*id);
             self.expiry.pop();
-            self.forget(id);
-            swept += 1;
+            match self.entries.get_mut(&id) {
+                Some(entry) if !entry.ticket.is_forgettable(now) => entry.overdue = true,
+                _ => {
+                    self.forget(id);
+                    swept += 1;
+                }
+            }
         }
         swept
     }
@@ -182,9 +229,15 @@ impl Table {
         }
     }
 
-    /// Forgets everything.
+    /// Forgets everything but what is to be found out.
     pub(super) fn clear(&mut self) {
+        let entries = std::mem::take(&mut self.entries);
         *self = Self::new(self.capacity);
+        for (id, entry) in entries {
+            if entry.ticket.state.is_unsettled() {
+                self.insert(id, Entry { overdue: false, ..entry });
+            }
+        }
     }
 
     pub(super) fn load(&self, id: Digest, now: Timestamp) -> Option<Loaded<Snapshot>> {
@@ -195,13 +248,44 @@ impl Table {
         })
     }
 
-    pub(super) fn claim(&mut self, id: Digest, presented: &Binding, now: Timestamp) -> Result<By, Refusal> {
+    pub(super) fn claim(&mut self, id: Digest, presented: &Presented, now: Timestamp) -> Result<By, Refusal> {
         self.step(id, |entry| entry.ticket.claim(presented, now).map(|()| entry.ticket.by))
             .unwrap_or(Err(Refusal::Unknown))
     }
 
+    pub(super) fn finish(&mut self, finish: &Finish) -> Result<(), FinishError> {
+        let finished = self.step(finish.ticket, |entry| entry.ticket.finish(finish.call, finish.effect));
+        finished.unwrap_or(Err(FinishError::Unknown))
+    }
+
     pub(super) fn withdraw(&mut self, id: Digest) {
         self.step(id, |entry| entry.ticket.cancel());
+    }
+
+    pub(super) fn cancel(&mut self, id: Digest, requester: &CallContext<'_>) -> Result<(), CancelError> {
+        self.step(id, |entry| entry.ticket.cancel_by(requester)).unwrap_or(Err(CancelError::Unknown))
+    }
+
+    /// Leaves in doubt what is lost, at most `max` tickets, and tells which.
+    pub(super) fn reap(&mut self, max: usize, now: Timestamp) -> Vec<TicketView> {
+        let entries = self.entries.iter_mut();
+        let lost = entries.filter_map(|(id, entry)| entry.ticket.reap(now).then(|| entry.view(*id, now)));
+        sorted(lost.take(max).collect(), max)
+    }
+
+    pub(super) fn reconcile(
+        &mut self,
+        id: Digest,
+        resolution: &Resolution<'_>,
+        now: Timestamp,
+    ) -> Result<TicketView, ReconcileError> {
+        let Resolution { effect, proof, by } = resolution;
+        let settled = self.step(id, |entry| {
+            entry.ticket.reconcile(*effect, proof, by, entry.call.tenant.as_deref())?;
+            entry.call.proof = Some((*proof).to_owned());
+            Ok(entry.view(id, now))
+        });
+        settled.unwrap_or(Err(ReconcileError::Unknown))
     }
 
     pub(super) fn decide(
@@ -210,11 +294,15 @@ impl Table {
         verdict: Verdict,
         approver: &CallContext<'_>,
         now: Timestamp,
-    ) -> Result<(), DecideFault> {
+    ) -> Result<Decided, DecideFault> {
         let decided = self.step(id, |entry| {
-            let PendingCall { tenant, scope, .. } = &entry.call;
-            let scope = scope.as_deref().unwrap_or_default();
-            Ok(entry.ticket.decide(verdict, approver, tenant.as_deref(), scope, now)?)
+            let mut ticket = entry.ticket;
+            let decided = ticket.decide(verdict, approver, &entry.asked(), now)?;
+            entry.ticket = ticket;
+            if decided.is_yes() {
+                entry.call.approved_by.extend(approver.known_principal().map(str::to_owned));
+            }
+            Ok(decided)
         });
         decided.unwrap_or(Err(DecideFault::Unknown))
     }
@@ -224,12 +312,22 @@ impl Table {
         let entry = self.entries.get_mut(&id)?;
         let before = entry.call.bytes();
         let answer = rule(entry);
-        if !matches!(entry.ticket.state, TicketState::Pending | TicketState::Approved) {
+        if !entry.ticket.state.is_open() {
             entry.call.arguments = Arc::default();
             entry.call.summary = String::new();
         }
-        self.bytes = self.bytes.saturating_sub(before.saturating_sub(entry.call.bytes()));
+        if entry.overdue && !entry.ticket.state.is_unsettled() {
+            entry.overdue = false;
+            self.expiry.push(Reverse((entry.ticket.expires_at, *id.as_bytes())));
+        }
+        self.bytes = self.bytes.saturating_sub(before).saturating_add(entry.call.bytes());
         Some(answer)
+    }
+
+    /// What `viewer` may be told of, the oldest first, at most `max`.
+    pub(super) fn tickets(&self, viewer: &CallContext<'_>, max: usize, now: Timestamp) -> Vec<TicketView> {
+        let seen = self.entries.iter().filter(|(_, entry)| entry.ticket.is_visible_to(viewer, &entry.asked()));
+        sorted(seen.map(|(id, entry)| entry.view(*id, now)).collect(), max)
     }
 
     pub(super) fn pending(&self, approver: &CallContext<'_>, max: usize, now: Timestamp) -> Vec<PendingApproval> {
@@ -238,17 +336,15 @@ impl Table {
             .iter()
             .filter(|(_, entry)| {
                 // The rule itself says whether a decision would count.
-                let PendingCall { tenant, scope, .. } = &entry.call;
-                let scope = scope.as_deref().unwrap_or_default();
                 let mut trial = entry.ticket;
-                trial.decide(Verdict::Deny, approver, tenant.as_deref(), scope, now).is_ok()
+                trial.decide(Verdict::Approve, approver, &entry.asked(), now).is_ok()
             })
             .collect();
         found.sort_unstable_by_key(|(id, entry)| (entry.ticket.issued_at, *id.as_bytes()));
         found.truncate(max);
         found
             .into_iter()
-            .map(|(id, Entry { ticket, call })| PendingApproval {
+            .map(|(id, Entry { ticket, call, .. })| PendingApproval {
                 ticket: *id,
                 tool: call.tool.clone(),
                 tenant: call.tenant.clone(),
@@ -262,4 +358,11 @@ impl Table {
             })
             .collect()
     }
+}
+
+/// The oldest first, at most `max`.
+fn sorted(mut views: Vec<TicketView>, max: usize) -> Vec<TicketView> {
+    views.sort_unstable_by_key(|view| (view.issued_at, *view.ticket.as_bytes()));
+    views.truncate(max);
+    views
 }

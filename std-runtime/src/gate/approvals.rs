@@ -2,7 +2,7 @@
 
 use callgate_core::audit::{Decision, Record};
 use callgate_core::code::Code;
-use callgate_core::confirm::{DecideError, Verdict};
+use callgate_core::confirm::{DecideError, Decided, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 
@@ -65,7 +65,12 @@ impl<'g> Approvals<'g> {
     ///
     /// # Errors
     /// Says why the decision does not count. What is unknown then is recorded as such.
-    pub fn decide(self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecisionFault> {
+    pub fn decide(
+        self,
+        ticket: Digest,
+        verdict: Verdict,
+        approver: &CallContext<'_>,
+    ) -> Result<Decided, DecisionFault> {
         let asked = self.pending(approver, MOST).map_err(DecideFault::from)?;
         let asked = asked.into_iter().find(|asked| asked.ticket == ticket);
         let gate = &self.0.0;

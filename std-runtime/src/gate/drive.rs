@@ -20,7 +20,7 @@ use callgate_core::time::Now;
 
 use super::{Gate, Outcome, Parts};
 use crate::common::{self, Common};
-use crate::confirmations::{Binding, PendingRequest};
+use crate::confirmations::{PendingRequest, Presented};
 use crate::contain::contain;
 use crate::context::random_request_id;
 use crate::envelope::{Envelope, OwnedEnvelope};
@@ -121,7 +121,7 @@ impl Gate {
                 return Err(asking.asked(issued));
             }
             Confirm::Redeem(redeeming) => {
-                let claimed = self.claim(redeeming.ticket(), &redeeming.binding());
+                let claimed = self.claim(redeeming.ticket(), &redeeming.presented());
                 redeeming.redeemed(claimed)?
             }
         };
@@ -190,7 +190,7 @@ impl Gate {
             .unwrap_or(Err(IssueFault::Store))
     }
 
-    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         contain(|| self.0.confirmations.claim(ticket, presented)).unwrap_or(Err(StoreFault))
     }
 

@@ -19,7 +19,7 @@ use callgate_core::inspect::{Inspection, Wiring};
 use callgate_core::request::Request;
 
 use crate::common::Common;
-use crate::confirmations::{ConfirmationStore, DecideFault};
+use crate::confirmations::{ConfirmationStore, DecideFault, Decided};
 use crate::contain::contain;
 use crate::envelope::Envelope;
 use crate::future::block_on_until;
@@ -124,7 +124,7 @@ impl Gate {
     ///
     /// # Errors
     /// Says why the decision does not count.
-    pub fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    pub fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
         contain(|| self.0.confirmations.decide(ticket, verdict, approver)).unwrap_or(Err(DecideFault::Store))
     }
 

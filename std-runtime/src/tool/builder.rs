@@ -91,6 +91,7 @@ pub struct ToolBuilder {
     dangerous: bool,
     idempotent: bool,
     confirm: Confirm,
+    approvals: u8,
     timeout: Option<Duration>,
     background: Option<Duration>,
     cost: Option<u32>,
@@ -116,6 +117,7 @@ impl ToolBuilder {
             dangerous: false,
             idempotent: false,
             confirm: Confirm::Nobody,
+            approvals: 1,
             timeout: None,
             background: None,
             cost: None,
@@ -233,6 +235,12 @@ impl ToolBuilder {
     /// Who confirms a call before it runs.
     pub fn confirm(mut self, by: ConfirmBy<'_>) -> Self {
         self.confirm = Confirm::from(by);
+        self
+    }
+
+    /// How many distinct approvers have to say yes, where approvers confirm; 1 by default.
+    pub const fn approvals(mut self, approvals: u8) -> Self {
+        self.approvals = approvals;
         self
     }
 
@@ -432,6 +440,7 @@ impl ToolBuilder {
             dangerous: self.dangerous,
             idempotent: self.idempotent,
             confirm: self.confirm,
+            approvals: self.approvals,
             timeout_ms,
             background_ms,
             cost: self.cost,

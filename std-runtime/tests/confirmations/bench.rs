@@ -4,15 +4,17 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_core::confirm::{caller_digest, principal_digest};
+use callgate_core::confirm::{call_digest, caller_digest, principal_digest};
 use callgate_core::context::{CallContext, Scopes};
 use callgate_core::digest::Digest;
 use callgate_std::clock::ManualClock;
-use callgate_std::confirmations::{Binding, By, ConfirmationStore, PendingRequest};
+use callgate_std::confirmations::{Binding, By, ConfirmationStore, PendingRequest, Presented};
 use tempfile::TempDir;
 
 /// How long the suite's tickets live, in milliseconds.
 pub(crate) const TTL: u64 = 60_000;
+/// How long a call may hold what it claimed, in milliseconds: longer than tickets live.
+pub(crate) const LEASE: u64 = 90_000;
 /// What no store may show anywhere.
 pub(crate) const CANARY: &str = "CANARY-7f3a";
 
@@ -55,6 +57,10 @@ pub(crate) const ALICE: CallContext<'static> = CallContext::new("web", "r1").wit
 pub(crate) const BOB: CallContext<'static> =
     CallContext::new("web", "r2").with_principal("bob").with_scopes(Scopes::new("approve"));
 
+/// Who settles what is in doubt.
+pub(crate) const STEWARD: CallContext<'static> =
+    CallContext::new("web", "r3").with_principal("steward").with_scopes(Scopes::new("reconcile"));
+
 fn digest(number: u64) -> Digest {
     Digest::of_bytes(&number.to_be_bytes())
 }
@@ -68,12 +74,18 @@ pub(crate) fn binding(number: u64) -> Binding {
     }
 }
 
+/// A ticket as that call presents it.
+pub(crate) fn presented(number: u64) -> Presented {
+    Presented { binding: binding(number), call: call_digest("r1"), lease_ms: LEASE }
+}
+
 /// A call of Alice's that she confirms herself.
 pub(crate) fn request(number: u64) -> PendingRequest<'static> {
     PendingRequest {
         binding: binding(number),
         by: By::Caller,
         approver_scope: None,
+        approvals: 1,
         caller: ALICE,
         tool: "fs.write",
         arguments: br#"{"path":"CANARY-7f3a"}"#,

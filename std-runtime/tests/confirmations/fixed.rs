@@ -2,13 +2,15 @@
 
 use std::sync::Mutex;
 
-use callgate_core::confirm::{Binding, By, Refusal, Verdict};
+use callgate_core::call::Finish;
+use callgate_core::confirm::{By, CancelError, Decided, FinishError, Presented, ReconcileError, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
-use callgate_core::fixed::{self, Confirmations, Question};
+use callgate_core::fixed::{self, Confirmations, Question, Seen};
 use callgate_std::clock::{Clock, ManualClock};
 use callgate_std::confirmations::{
-    Capacity, ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, StoreFault,
+    Capacity, ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, Resolution,
+    StoreFault, TicketView,
 };
 use callgate_std::entropy::{SeededEntropy, SharedEntropy};
 
@@ -37,8 +39,8 @@ impl<const PLACES: usize> Fixed<PLACES> {
 
 impl<const PLACES: usize> ConfirmationStore for Fixed<PLACES> {
     fn issue(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Result<Issued, IssueFault> {
-        let PendingRequest { binding, by, approver_scope, caller, tool, arguments, ref summary } = *request;
-        let question = Question { binding, by, approver_scope, caller, tool, arguments, summary };
+        let PendingRequest { binding, by, approver_scope, approvals, caller, tool, arguments, ref summary } = *request;
+        let question = Question { binding, by, approver_scope, approvals, caller, tool, arguments, summary };
         self.with(|store, now| store.issue(&question, ttl_ms, &*self.entropy, now))
     }
 
@@ -52,8 +54,44 @@ impl<const PLACES: usize> ConfirmationStore for Fixed<PLACES> {
         }))
     }
 
-    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         Ok(self.with(|store, now| store.claim(ticket, presented, now)))
+    }
+
+    fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        Ok(self.with(|store, _| store.finish(finish)))
+    }
+
+    fn cancel(&self, ticket: Digest, requester: &CallContext<'_>) -> Result<Result<(), CancelError>, StoreFault> {
+        Ok(self.with(|store, _| store.cancel(ticket, requester)))
+    }
+
+    fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        self.with(|store, now| {
+            let reap = || store.reap(now).map(|seen| view(&seen));
+            Ok(std::iter::from_fn(reap).take(max).collect())
+        })
+    }
+
+    fn reconcile(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        let Resolution { effect, proof, by } = resolution;
+        Ok(self.with(|store, now| {
+            store.reconcile(ticket, *effect, proof, by)?;
+            // How it is known is for the record; a device keeps it nowhere else.
+            let found = store.tickets(by, now).find(|seen| seen.ticket == ticket).map(|seen| view(&seen));
+            Ok(TicketView { proof: Some((*proof).to_owned()), ..found.expect("it is there") })
+        }))
+    }
+
+    fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        let mut found: Vec<_> = self.with(|store, now| store.tickets(viewer, now).map(|seen| view(&seen)).collect());
+        found.sort_by_key(|view| (view.issued_at, *view.ticket.as_bytes()));
+        found.truncate(max);
+        Ok(found)
     }
 
     fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
@@ -61,10 +99,11 @@ impl<const PLACES: usize> ConfirmationStore for Fixed<PLACES> {
         Ok(())
     }
 
-    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
         self.with(|store, now| store.decide(ticket, verdict, approver, now)).map_err(|fault| match fault {
             fixed::DecideFault::Unknown => DecideFault::Unknown,
             fixed::DecideFault::Refused(error) => DecideFault::Refused(error),
+            fixed::DecideFault::Full => DecideFault::Store,
         })
     }
 
@@ -88,6 +127,28 @@ impl<const PLACES: usize> ConfirmationStore for Fixed<PLACES> {
         found.sort_by_key(|pending| (pending.issued_at, *pending.ticket.as_bytes()));
         found.truncate(max);
         Ok(found)
+    }
+}
+
+/// What a device tells, as the suite reads it.
+fn view(seen: &Seen<'_>) -> TicketView {
+    TicketView {
+        ticket: seen.ticket,
+        state: seen.state,
+        expired: seen.expired,
+        by: seen.by,
+        needs: seen.needs,
+        approved_by: vec![String::new(); usize::from(seen.approvals)],
+        tool: seen.tool.to_owned(),
+        tenant: None,
+        principal: seen.principal.map(str::to_owned),
+        channel: String::new(),
+        request_id: seen.request_id.to_owned(),
+        scope: String::new(),
+        summary: String::new(),
+        issued_at: seen.issued_at,
+        expires_at: seen.expires_at,
+        proof: None,
     }
 }
 

@@ -11,7 +11,9 @@ mod suite;
 
 use std::path::Path;
 
-use callgate_std::confirmations::{Capacity, ConfirmationStore, FileConfirmations, Guarantee, MemoryConfirmations};
+use callgate_std::confirmations::{
+    Capacity, ConfirmationStore, FileConfirmations, Guarantee, MemoryConfirmations, Presented,
+};
 use callgate_std::entropy::SeededEntropy;
 
 use bench::Bench;
@@ -117,7 +119,7 @@ fn a11_a_token_that_was_given_out_is_not_given_out_again() {
     for store in [&memory as &dyn ConfirmationStore, &file] {
         let first = store.issue(&bench::request(1), bench::TTL).expect("room").token.hash();
         assert_eq!(store.issue(&bench::request(2), bench::TTL), Err(IssueFault::Store));
-        assert!(store.claim(first, &bench::binding(1)).expect("answers").is_ok(), "the first one is untouched");
+        assert!(store.claim(first, &bench::presented(1)).expect("answers").is_ok(), "the first one is untouched");
     }
 }
 
@@ -139,7 +141,10 @@ fn c3_a_hundred_thousand_pending() {
     bench.pass(TTL / 2);
     // The older half has expired, so there is room again, and the younger half is untouched.
     for (i, ticket) in tickets.iter().enumerate() {
-        let claimed = bench.store.claim(*ticket, &request.binding).expect("memory answers");
+        let claimed = bench
+            .store
+            .claim(*ticket, &Presented { binding: request.binding, ..bench::presented(1) })
+            .expect("memory answers");
         assert_eq!(claimed.is_ok(), i >= 50_000, "ticket {i}");
     }
     assert!(bench.store.issue(&request, TTL).is_ok());

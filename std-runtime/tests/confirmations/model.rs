@@ -1,12 +1,17 @@
 //! A store against a model that never forgets: whatever operations come, in whatever order, with whatever clock.
 
-use callgate_core::confirm::{Ticket, Verdict};
+use std::iter::{Empty, empty};
+
+use callgate_core::confirm::{Asked, Ticket, TicketState, Verdict};
 use callgate_std::clock::Clock;
-use callgate_std::confirmations::{Capacity, Refusal};
+use callgate_std::confirmations::{Capacity, Effect, Finish, Refusal, Resolution};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::bench::{BOB, Bench, approval, binding, request};
+use crate::bench::{BOB, Bench, STEWARD, approval, presented, request};
+
+/// What is asked of approvers: one of them.
+const ASKED: Asked<'static, Empty<&str>> = Asked { tenant: None, scope: "approve", approved_by: empty() };
 
 #[derive(Clone, Debug)]
 enum Operation {
@@ -16,6 +21,9 @@ enum Operation {
     Present(usize),
     Decide(usize, Verdict),
     Withdraw(usize),
+    Finish(usize, Effect),
+    Reap,
+    Settle(usize),
     Pass(u64),
     StepWall(i64),
 }
@@ -31,7 +39,11 @@ fn operation(steps: bool) -> impl Strategy<Value = Operation> {
         1 => which.clone().prop_map(Operation::Present),
         3 => (which.clone(), any::<bool>())
             .prop_map(|(i, yes)| Operation::Decide(i, if yes { Verdict::Approve } else { Verdict::Deny })),
-        1 => which.prop_map(Operation::Withdraw),
+        1 => which.clone().prop_map(Operation::Withdraw),
+        2 => (which.clone(), prop_oneof![Just(Effect::None), Just(Effect::Done), Just(Effect::Unknown)])
+            .prop_map(|(i, effect)| Operation::Finish(i, effect)),
+        2 => Just(Operation::Reap),
+        1 => which.prop_map(Operation::Settle),
         3 => prop_oneof![0..50_u64, 0..15_000_u64].prop_map(Operation::Pass),
         1 => wall.prop_map(Operation::StepWall),
     ]
@@ -72,7 +84,7 @@ fn check(bench: &Bench, operations: &[Operation], steps: bool, time: Time) {
     for operation in operations {
         let asks = match operation {
             Operation::Pass(_) | Operation::StepWall(_) => false,
-            Operation::Issue { .. } => true,
+            Operation::Issue { .. } | Operation::Reap => true,
             _ => !model.is_empty(),
         };
         if asks {
@@ -100,7 +112,7 @@ fn check(bench: &Bench, operations: &[Operation], steps: bool, time: Time) {
             }
             Operation::Claim(i) | Operation::Present(i) => {
                 let Some((id, ticket)) = model.get_mut(at(i)) else { continue };
-                let presented = binding(if matches!(operation, Operation::Claim(_)) { 1 } else { 2 });
+                let presented = presented(if matches!(operation, Operation::Claim(_)) { 1 } else { 2 });
                 let claimed = bench.store.claim(*id, &presented).expect("answers");
                 compare(claimed.is_ok(), ticket.claim(&presented, now).is_ok(), operation);
                 assert_ne!(claimed, Err(Refusal::Malformed));
@@ -108,12 +120,39 @@ fn check(bench: &Bench, operations: &[Operation], steps: bool, time: Time) {
             Operation::Decide(i, verdict) => {
                 let Some((id, ticket)) = model.get_mut(at(i)) else { continue };
                 let decided = bench.store.decide(*id, *verdict, &BOB);
-                compare(decided.is_ok(), ticket.decide(*verdict, &BOB, None, "approve", now).is_ok(), operation);
+                compare(decided.is_ok(), ticket.decide(*verdict, &BOB, &ASKED, now).is_ok(), operation);
             }
             Operation::Withdraw(i) => {
                 let Some((id, ticket)) = model.get_mut(at(i)) else { continue };
                 bench.store.withdraw(*id).expect("answers");
                 ticket.cancel();
+            }
+            Operation::Finish(i, effect) => {
+                let Some((id, ticket)) = model.get_mut(at(i)) else { continue };
+                let finish = Finish { ticket: *id, call: presented(1).call, effect: *effect };
+                let finished = bench.store.finish(&finish).expect("answers");
+                compare(finished.is_ok(), ticket.finish(finish.call, *effect).is_ok(), operation);
+            }
+            // J4: what is lost by the rules alone is what the reaper tells.
+            Operation::Reap => {
+                let told = bench.store.reap(usize::MAX).expect("answers");
+                for (id, ticket) in &mut model {
+                    let mut after = *ticket;
+                    let lost = after.reap(now);
+                    let is_told = told.iter().any(|view| view.ticket == *id);
+                    // A store whose clock went back counts from there.
+                    assert!(may_refuse_more || lost == is_told, "{ticket:?}: {is_told}");
+                    if is_told {
+                        assert!(matches!(ticket.state, TicketState::Reserved { .. }), "{ticket:?}");
+                        ticket.state = TicketState::InDoubt;
+                    }
+                }
+            }
+            Operation::Settle(i) => {
+                let Some((id, ticket)) = model.get_mut(at(i)) else { continue };
+                let resolution = Resolution { effect: Effect::Done, proof: "seen", by: STEWARD };
+                let settled = bench.store.reconcile(*id, &resolution).expect("answers");
+                compare(settled.is_ok(), ticket.reconcile(Effect::Done, "seen", &STEWARD, None).is_ok(), operation);
             }
         }
     }

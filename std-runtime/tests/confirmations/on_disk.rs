@@ -4,14 +4,15 @@ use std::fs;
 use std::path::PathBuf;
 
 use callgate_core::confirm::TOKEN_TEXT;
+use callgate_core::digest::Digest;
 use callgate_std::clock::ManualClock;
 use callgate_std::confirmations::{
-    By, Capacity, ConfirmationFileError, ConfirmationStore, FileConfirmations, IssueFault, StoreFault,
+    By, Capacity, ConfirmationFileError, ConfirmationStore, FileConfirmations, IssueFault, StoreFault, TicketState,
 };
 use callgate_std::entropy::SeededEntropy;
 use tempfile::TempDir;
 
-use crate::bench::{CANARY, TTL, binding, request};
+use crate::bench::{ALICE, CANARY, TTL, presented, request};
 
 struct Shop {
     directory: TempDir,
@@ -50,8 +51,8 @@ fn a11_the_file_holds_no_token_and_forgets_arguments_that_are_spent() {
         assert!(!content.contains(&token.to_string()) && token.to_string().len() == TOKEN_TEXT);
     }
     assert_eq!(content.matches(CANARY).count(), 3, "arguments are kept until they are spent");
-    store.claim(tokens[0].hash(), &binding(1)).expect("answers").expect("claimed");
-    store.claim(tokens[1].hash(), &binding(2)).expect("answers").expect_err("burnt");
+    store.claim(tokens[0].hash(), &presented(1)).expect("answers").expect("claimed");
+    store.claim(tokens[1].hash(), &presented(2)).expect("answers").expect_err("burnt");
     store.withdraw(tokens[2].hash()).expect("answers");
     assert!(!fs::read_to_string(shop.path()).expect("text").contains(CANARY));
 }
@@ -66,12 +67,12 @@ fn the_file_is_its_owners_alone() {
     assert_eq!(fs::metadata(shop.path()).expect("there").mode() & 0o7777, 0o600);
     fs::set_permissions(shop.path(), fs::Permissions::from_mode(0o666)).expect("ours");
     // F1: what others may have written is believed by nobody, neither at the start nor later.
-    assert_eq!(store.claim(ticket, &binding(1)), Err(StoreFault));
+    assert_eq!(store.claim(ticket, &presented(1)), Err(StoreFault));
     assert_eq!(store.issue(&request(1), TTL), Err(IssueFault::Store));
     assert!(store.last_error().expect("it says why").contains("chmod 600"));
     assert!(matches!(shop.open(2), Err(ConfirmationFileError::File(_))));
     fs::set_permissions(shop.path(), fs::Permissions::from_mode(0o600)).expect("ours");
-    assert_eq!(store.claim(ticket, &binding(1)), Ok(Ok(By::Caller)));
+    assert_eq!(store.claim(ticket, &presented(1)), Ok(Ok(By::Caller)));
 }
 
 /// F1, S: not one byte of the file can be changed or lost without notice. Nothing is redeemed or issued on it, and
@@ -84,7 +85,7 @@ fn f1_a_damaged_file_fails_closed() {
     let good = fs::read(shop.path()).expect("there");
     let try_with = |bad: &[u8]| {
         fs::write(shop.path(), bad).expect("ours");
-        let answers = (store.claim(ticket, &binding(1)), store.load(ticket).is_err(), store.issue(&request(1), TTL));
+        let answers = (store.claim(ticket, &presented(1)), store.load(ticket).is_err(), store.issue(&request(1), TTL));
         assert_eq!(answers, (Err(StoreFault), true, Err(IssueFault::Store)), "{}", String::from_utf8_lossy(bad));
         assert_eq!(fs::read(shop.path()).expect("there"), bad);
     };
@@ -99,7 +100,7 @@ fn f1_a_damaged_file_fails_closed() {
     try_with(&[&good[..], &good[..]].concat());
     try_with(&[0xff; 64]);
     fs::write(shop.path(), &good).expect("ours");
-    assert_eq!(store.claim(ticket, &binding(1)), Ok(Ok(By::Caller)));
+    assert_eq!(store.claim(ticket, &presented(1)), Ok(Ok(By::Caller)));
 }
 
 #[test]
@@ -107,14 +108,27 @@ fn n6_an_unknown_version_is_refused_by_name() {
     let shop = Shop::new();
     shop.open(1).expect("new").issue(&request(1), TTL).expect("room");
     let content = fs::read_to_string(shop.path()).expect("text");
-    for version in ["0", "2", "18446744073709551615"] {
-        fs::write(shop.path(), content.replace("\"version\":1,", &format!("\"version\":{version},\"more\":0,")))
+    for version in ["0", "3", "18446744073709551615"] {
+        fs::write(shop.path(), content.replace("\"version\":2,", &format!("\"version\":{version},\"more\":0,")))
             .expect("ours");
         match shop.open(2) {
             Err(error @ ConfirmationFileError::UnknownVersion { .. }) => assert!(error.to_string().contains(version)),
             other => panic!("{other:?}"),
         }
     }
+    // The version before is read, and what was claimed by it stays spent.
+    let (_, body) = content.split_once('\n').expect("two lines");
+    let rest = r#","needs":1,"approved_by":[],"proof":null"#;
+    assert!(body.contains(rest) && body.contains(r#""state":"pending""#), "{body}");
+    let body = body.replace(rest, "").replace(r#""state":"pending""#, r#""state":"claimed""#);
+    let hash = Digest::of_bytes(body.trim_end().as_bytes());
+    let header = format!(r#"{{"format":"callgate confirmations","version":1,"sha256":"{hash}"}}"#);
+    fs::write(shop.path(), format!("{header}\n{body}")).expect("ours");
+    let store = shop.open(3).expect("the version before");
+    let seen = store.tickets(&ALICE, 9).expect("answers");
+    assert_eq!(seen.iter().map(|view| view.state).collect::<Vec<_>>(), [TicketState::Cancelled]);
+    drop(store);
+
     fs::write(shop.path(), content.replace("confirmations", "accounts")).expect("ours");
     assert!(matches!(shop.open(2), Err(ConfirmationFileError::Damaged { .. })));
 }

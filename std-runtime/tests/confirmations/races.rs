@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use callgate_core::digest::Digest;
 use callgate_std::confirmations::Refusal;
 
-use crate::bench::{binding, request};
+use crate::bench::{presented, request};
 use crate::shared;
 
 const TTL: u64 = 3_600_000;
@@ -25,7 +25,7 @@ fn child() {
     let mut out = std::io::stdout();
     for line in std::io::stdin().lines() {
         let ticket: Digest = line.expect("text").parse().expect("a ticket");
-        let claimed = store.claim(ticket, &binding(1)).expect("the store answers");
+        let claimed = store.claim(ticket, &presented(1)).expect("the store answers");
         let answer = claimed.map_or_else(Refusal::as_str, |_| "claimed");
         // In one piece, so that a kill leaves a whole line or none.
         out.write_all(format!("\n@{ticket} {answer}\n").as_bytes()).expect("the parent reads");
@@ -124,14 +124,14 @@ pub(crate) fn j3_a_killed_process_loses_and_doubles_nothing() {
         let next = shared(&path);
         let mut unanswered = 0;
         for ticket in &tickets {
-            match next.claim(*ticket, &binding(1)).expect("answers") {
+            match next.claim(*ticket, &presented(1)).expect("answers") {
                 Ok(_) => assert!(!told.contains(ticket), "round {round}: claimed twice"),
                 Err(refusal) => {
                     assert_eq!(refusal, Refusal::Used);
                     unanswered += usize::from(!told.contains(ticket));
                 }
             }
-            assert_eq!(next.claim(*ticket, &binding(1)), Ok(Err(Refusal::Used)));
+            assert_eq!(next.claim(*ticket, &presented(1)), Ok(Err(Refusal::Used)));
         }
         assert!(unanswered <= 1, "round {round}: only the claim under way can be kept without an answer");
     }

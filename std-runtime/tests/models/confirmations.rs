@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use callgate_core::confirm::{Ticket, caller_digest, principal_digest};
+use callgate_core::confirm::{Presented, Ticket, call_digest, caller_digest, principal_digest};
 use callgate_core::context::{CallContext, Scopes};
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
@@ -15,7 +15,7 @@ use callgate_std::confirmations::{
 use callgate_std::entropy::SeededEntropy;
 
 use crate::explore::{self, Answers, Difference, Orders, World};
-use crate::faulty_confirmations::{Fault, FaultyConfirmations};
+use crate::faulty_confirmations::{ASKED, Fault, FaultyConfirmations};
 use crate::still::{START, clock};
 
 const TTL: u64 = 1_000;
@@ -50,10 +50,15 @@ fn binding(number: u8) -> Binding {
     Binding { tool, arguments: Digest::of_bytes(&[number]), caller, principal }
 }
 
+fn presented(number: u8) -> Presented {
+    Presented { binding: binding(number), call: call_digest("r1"), lease_ms: TTL }
+}
+
 fn request(by: By) -> PendingRequest<'static> {
     PendingRequest {
         binding: binding(1),
         by,
+        approvals: 1,
         approver_scope: (by == By::Approver).then_some("approve"),
         caller: ALICE,
         tool: "fs.write",
@@ -102,8 +107,8 @@ impl World for Bench {
         let Self { store, clock, by, ticket } = self;
         match act {
             Load => format!("{:?}", store.load(*ticket).expect("memory answers").map(|loaded| loaded.usable)),
-            Claim => format!("{:?}", store.claim(*ticket, &binding(1)).expect("memory answers")),
-            Misuse => format!("{:?}", store.claim(*ticket, &binding(2)).expect("memory answers")),
+            Claim => format!("{:?}", store.claim(*ticket, &presented(1)).expect("memory answers")),
+            Misuse => format!("{:?}", store.claim(*ticket, &presented(2)).expect("memory answers")),
             Withdraw => format!("{:?}", store.withdraw(*ticket)),
             Approve => format!("{:?}", store.decide(*ticket, Verdict::Approve, &BOB)),
             Deny => format!("{:?}", store.decide(*ticket, Verdict::Deny, &BOB)),
@@ -146,7 +151,8 @@ impl World for Rules {
         let Shelf { ticket, full, now } = &mut *self.0.borrow_mut();
         let by = ticket.map_or(By::Caller, |ticket| ticket.by);
         let mut claim = |number| {
-            let claimed = ticket.as_mut().map_or(Err(Refusal::Unknown), |ticket| ticket.claim(&binding(number), *now));
+            let claimed =
+                ticket.as_mut().map_or(Err(Refusal::Unknown), |ticket| ticket.claim(&presented(number), *now));
             format!("{:?}", claimed.map(|()| by))
         };
         match act {
@@ -162,12 +168,12 @@ impl World for Rules {
             Approve | Deny => {
                 let verdict = if matches!(act, Approve) { Verdict::Approve } else { Verdict::Deny };
                 let decided = ticket.as_mut().map_or(Err(DecideFault::Unknown), |ticket| {
-                    ticket.decide(verdict, &BOB, None, "approve", *now).map_err(DecideFault::from)
+                    ticket.decide(verdict, &BOB, &ASKED, *now).map_err(DecideFault::from)
                 });
                 format!("{decided:?}")
             }
             Look => {
-                let open = |mut ticket: Ticket| ticket.decide(Verdict::Deny, &BOB, None, "approve", *now).is_ok();
+                let open = |mut ticket: Ticket| ticket.decide(Verdict::Deny, &BOB, &ASKED, *now).is_ok();
                 format!("{}", usize::from(ticket.is_some_and(open)))
             }
             Issue => {

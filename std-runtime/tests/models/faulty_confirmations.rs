@@ -1,6 +1,9 @@
 //! A store of one ticket, in which faults can be planted that only an order of steps shows.
 
-use callgate_core::confirm::{Binding, By, Refusal, Ticket, TicketState, Verdict};
+use std::iter::{Empty, empty};
+
+use callgate_core::call::Finish;
+use callgate_core::confirm::{Asked, By, Decided, FinishError, Presented, Refusal, Ticket, TicketState, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
@@ -9,6 +12,9 @@ use callgate_std::confirmations::{
     ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, StoreFault, Token,
 };
 use loom::sync::{Mutex, MutexGuard};
+
+/// What is asked of approvers.
+pub(crate) const ASKED: Asked<'static, Empty<&str>> = Asked { tenant: None, scope: "approve", approved_by: empty() };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -79,7 +85,8 @@ impl ConfirmationStore for FaultyConfirmations {
         let (mut kept, now) = self.open();
         let fault = self.fault;
         let settled = |ticket: Ticket| {
-            now >= ticket.expires_at || fault == Fault::ForgetsWhatIsClaimed && ticket.state == TicketState::Claimed
+            now >= ticket.expires_at
+                || fault == Fault::ForgetsWhatIsClaimed && matches!(ticket.state, TicketState::Reserved { .. })
         };
         if !kept.ticket.is_some_and(settled) {
             return Err(IssueFault::Full);
@@ -97,10 +104,15 @@ impl ConfirmationStore for FaultyConfirmations {
         }))
     }
 
-    fn claim(&self, _: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, _: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         let on_a_copy = self.fault == Fault::ChecksThenClaims;
         let claimed = self.step(on_a_copy, |ticket, now| ticket.claim(presented, now).map(|()| ticket.by));
         Ok(claimed.unwrap_or(Err(Refusal::Unknown)))
+    }
+
+    fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        let finished = self.step(false, |ticket, _| ticket.finish(finish.call, finish.effect));
+        Ok(finished.unwrap_or(Err(FinishError::Unknown)))
     }
 
     fn withdraw(&self, _: Digest) -> Result<(), StoreFault> {
@@ -108,9 +120,9 @@ impl ConfirmationStore for FaultyConfirmations {
         Ok(())
     }
 
-    fn decide(&self, _: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(&self, _: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
         let decided = self.step(self.fault == Fault::DecidesOnACopy, |ticket, now| {
-            ticket.decide(verdict, approver, None, "approve", now).map_err(DecideFault::from)
+            ticket.decide(verdict, approver, &ASKED, now).map_err(DecideFault::from)
         });
         decided.unwrap_or(Err(DecideFault::Unknown))
     }

@@ -7,7 +7,7 @@ use callgate_sqlite::{Database, DatabaseError, SqliteConfirmations};
 use callgate_std::confirmations::{By, ConfirmationStore, IssueFault, StoreFault};
 use tempfile::TempDir;
 
-use crate::bench::{CANARY, TTL, binding, request};
+use crate::bench::{CANARY, TTL, presented, request};
 
 struct Place(TempDir);
 
@@ -56,8 +56,8 @@ fn a11_the_file_holds_no_token_and_forgets_arguments_that_are_spent() {
         assert_eq!(count(&content, &bits), 0);
     }
     assert!(count(&content, CANARY.as_bytes()) >= 3, "arguments are kept until they are spent");
-    store.claim(tokens[0].hash(), &binding(1)).expect("answers").expect("claimed");
-    store.claim(tokens[1].hash(), &binding(2)).expect("answers").expect_err("burnt");
+    store.claim(tokens[0].hash(), &presented(1)).expect("answers").expect("claimed");
+    store.claim(tokens[1].hash(), &presented(2)).expect("answers").expect_err("burnt");
     store.withdraw(tokens[2].hash()).expect("answers");
     drop(store);
     assert_eq!(count(&place.bytes(), CANARY.as_bytes()), 0);
@@ -79,12 +79,12 @@ fn the_files_are_their_owners_alone() {
     assert_eq!(names.len(), 3, "the file, its log and its index: {names:?}");
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o666)).expect("ours");
     // F1: what others may have written is believed by nobody, neither at the start nor later.
-    assert_eq!(store.claim(ticket, &binding(1)), Err(StoreFault));
+    assert_eq!(store.claim(ticket, &presented(1)), Err(StoreFault));
     assert_eq!(store.issue(&request(1), TTL), Err(IssueFault::Store));
     assert!(store.database().last_error().expect("it says why").contains("chmod 600"));
     assert!(matches!(Database::open(place.path()), Err(DatabaseError::File(_))));
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o600)).expect("ours");
-    assert_eq!(store.claim(ticket, &binding(1)), Ok(Ok(By::Caller)));
+    assert_eq!(store.claim(ticket, &presented(1)), Ok(Ok(By::Caller)));
     let link = place.0.path().join("link");
     symlink(place.path(), &link).expect("a link");
     assert!(matches!(Database::open(link), Err(DatabaseError::File(_))));
@@ -98,25 +98,25 @@ fn f1_a_file_that_was_replaced_is_not_written_to() {
     let store = place.open();
     let ticket = store.issue(&request(1), TTL).expect("room").token.hash();
     fs::rename(place.path(), place.0.path().join("aside")).expect("ours");
-    assert_eq!(store.claim(ticket, &binding(1)), Err(StoreFault), "it is gone");
+    assert_eq!(store.claim(ticket, &presented(1)), Err(StoreFault), "it is gone");
     let other = Place::new();
     drop(other.open());
     fs::copy(other.path(), place.path()).expect("ours");
-    assert_eq!(store.claim(ticket, &binding(1)), Err(StoreFault), "it is another one");
+    assert_eq!(store.claim(ticket, &presented(1)), Err(StoreFault), "it is another one");
     assert!(store.database().last_error().expect("it says why").contains("was moved"));
     fs::rename(place.0.path().join("aside"), place.path()).expect("ours");
-    assert_eq!(store.claim(ticket, &binding(1)), Ok(Ok(By::Caller)), "it is back");
+    assert_eq!(store.claim(ticket, &presented(1)), Ok(Ok(By::Caller)), "it is back");
 }
 
 #[test]
 fn n6_an_unknown_version_is_refused_by_name_and_left_as_it_is() {
-    for version in ["0", "2", "-1", "2147483647"] {
+    for version in ["0", "1", "3", "-1", "2147483647"] {
         let place = Place::new();
         let store = place.open();
         let ticket = store.issue(&request(1), TTL).expect("room").token.hash();
         sql(&place.path(), &format!("PRAGMA user_version = {version}"));
         // Who has it open sees it, too.
-        assert_eq!(store.claim(ticket, &binding(1)), Err(StoreFault));
+        assert_eq!(store.claim(ticket, &presented(1)), Err(StoreFault));
         drop(store);
         let before = place.bytes();
         match Database::open(place.path()) {
@@ -141,7 +141,7 @@ fn n6_a_file_of_something_else_is_refused_and_left_as_it_is() {
     other(&|| fs::write(place.path(), "not a database, and longer than a header of one is".repeat(20)).expect("ours"));
     other(&|| sql(&place.path(), "CREATE TABLE accounts (name TEXT)"));
     other(&|| sql(&place.path(), "PRAGMA application_id = 7"));
-    other(&|| sql(&place.path(), "PRAGMA user_version = 1"));
+    other(&|| sql(&place.path(), "PRAGMA user_version = 2"));
 }
 
 #[cfg(unix)]
@@ -168,7 +168,7 @@ fn f1_a_row_that_makes_no_sense_is_a_fault() {
         let store = place.open();
         let ticket = store.issue(&request(1), TTL).expect("room").token.hash();
         sql(&place.path(), &format!("PRAGMA ignore_check_constraints = ON; {damage}"));
-        assert_eq!(store.claim(ticket, &binding(1)), Err(StoreFault), "{damage}");
+        assert_eq!(store.claim(ticket, &presented(1)), Err(StoreFault), "{damage}");
         assert!(store.load(ticket).is_err(), "{damage}");
     }
 }

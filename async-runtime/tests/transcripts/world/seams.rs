@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
-use callgate_core::call::{Charge, IssueFault, Issued, Refund, StoreFault};
+use callgate_core::call::{Charge, Finish, IssueFault, Issued, Refund, StoreFault};
 use callgate_core::code::Effect;
-use callgate_core::confirm::{Binding, By, Refusal, Verdict};
+use callgate_core::confirm::{By, Decided, FinishError, Presented, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::intercept::{Interception, Interceptor};
@@ -132,10 +132,10 @@ impl RateLimiter for Spy<MemoryLimiter> {
 
 impl Spy<MemoryConfirmations> {
     pub(crate) fn issued(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Option<Result<Issued, IssueFault>> {
-        let PendingRequest { tool, caller, by, approver_scope, binding, arguments, summary } = request;
+        let PendingRequest { tool, caller, by, approver_scope, approvals, binding, arguments, summary } = request;
         let arguments = String::from_utf8_lossy(arguments);
         let question = format!(
-            "issue {} {tool} {by:?} {approver_scope:?} {binding:?} {arguments} {summary:?} for {ttl_ms} ms",
+            "issue {} {tool} {by:?} {approver_scope:?} {approvals} {binding:?} {arguments} {summary:?} for {ttl_ms} ms",
             caller.request_id
         );
         let issue = || {
@@ -158,13 +158,18 @@ impl Spy<MemoryConfirmations> {
     pub(crate) fn claimed(
         &self,
         ticket: Digest,
-        presented: &Binding,
+        presented: &Presented,
     ) -> Option<Result<Result<By, Refusal>, StoreFault>> {
         self.log.ask(
             &format!("claim {ticket} {presented:?}"),
             || self.part.claim(ticket, presented),
             || Err(StoreFault),
         )
+    }
+
+    pub(crate) fn finished(&self, finish: &Finish) -> Option<Result<Result<(), FinishError>, StoreFault>> {
+        let question = format!("finish {} {}", finish.ticket, finish.effect.as_str());
+        self.log.ask(&question, || self.part.finish(finish), || Err(StoreFault))
     }
 
     pub(crate) fn withdrawn(&self, ticket: Digest) -> Option<Result<(), StoreFault>> {
@@ -176,7 +181,7 @@ impl Spy<MemoryConfirmations> {
         ticket: Digest,
         verdict: Verdict,
         approver: &CallContext<'_>,
-    ) -> Option<Result<(), DecideFault>> {
+    ) -> Option<Result<Decided, DecideFault>> {
         let question = format!("decide {ticket} {verdict:?} {}", approver.request_id);
         self.log.ask(&question, || self.part.decide(ticket, verdict, approver), || Err(DecideFault::Store))
     }
@@ -191,15 +196,19 @@ impl ConfirmationStore for Spy<MemoryConfirmations> {
         self.loaded(ticket).unwrap_or_else(|| self.late(Err(StoreFault)))
     }
 
-    fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         self.claimed(ticket, presented).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        self.finished(finish).unwrap_or_else(|| self.late(Err(StoreFault)))
     }
 
     fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
         self.withdrawn(ticket).unwrap_or_else(|| self.late(Err(StoreFault)))
     }
 
-    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
         self.settled(ticket, verdict, approver).unwrap_or_else(|| self.late(Err(DecideFault::Store)))
     }
 

@@ -10,8 +10,8 @@ use callgate_async::confirmations::ConfirmationStore;
 use callgate_async::interceptors::{Interception, Interceptor};
 use callgate_async::limiter::RateLimiter;
 use callgate_async::policy::{Policy, RuleProvider};
-use callgate_core::call::{Charge, IssueFault, Issued, Refund, StoreFault};
-use callgate_core::confirm::{Binding, By, Refusal, Verdict};
+use callgate_core::call::{Charge, Finish, IssueFault, Issued, Refund, StoreFault};
+use callgate_core::confirm::{By, Decided, FinishError, Presented, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::limit::{Allowance, LimitKey};
@@ -132,15 +132,24 @@ impl ConfirmationStore for Patient<MemoryConfirmations> {
         self.reply(STAGE_LIMIT, |spy| spy.loaded(ticket)).await
     }
 
-    async fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    async fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         self.reply(STAGE_LIMIT, |spy| spy.claimed(ticket, presented)).await
+    }
+
+    async fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.finished(finish)).await
     }
 
     async fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
         self.reply(STAGE_LIMIT, |spy| spy.withdrawn(ticket)).await
     }
 
-    async fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    async fn decide(
+        &self,
+        ticket: Digest,
+        verdict: Verdict,
+        approver: &CallContext<'_>,
+    ) -> Result<Decided, DecideFault> {
         self.reply(STAGE_LIMIT, |spy| spy.settled(ticket, verdict, approver)).await
     }
 

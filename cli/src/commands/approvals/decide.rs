@@ -1,6 +1,6 @@
 //! `callgate approvals approve` and `deny`.
 
-use callgate_core::confirm::Verdict;
+use callgate_core::confirm::{Decided, Verdict};
 use callgate_std::render::approver;
 
 use super::super::Setting;
@@ -32,10 +32,14 @@ pub(super) fn decide(
         }
         terminal.out.print(&request::text(asked, usize::MAX, brush));
     }
-    desk.open.gate.approvals().decide(ticket, verdict, &desk.approver.borrow()).map_err(|fault| desk.refused(fault))?;
-    let done = match verdict {
-        Verdict::Approve => brush.paint(GOOD, "approved: whoever asked can run it now, once"),
-        Verdict::Deny => brush.paint(WARN, "denied: it will not run"),
+    let decided = desk.open.gate.approvals().decide(ticket, verdict, &desk.approver.borrow());
+    let done = match decided.map_err(|fault| desk.refused(fault))? {
+        Decided::Approved => brush.paint(GOOD, "approved: whoever asked can run it now, once"),
+        Decided::Counted { missing } => {
+            terminal.out.line(format_args!("approved: it waits for {missing} more"));
+            return Ok(Exit::Success);
+        }
+        Decided::Denied => brush.paint(WARN, "denied: it will not run"),
     };
     terminal.out.line(done);
     Ok(Exit::Success)

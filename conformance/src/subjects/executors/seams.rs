@@ -14,8 +14,8 @@ use callgate_async::interceptors::Interceptor;
 use callgate_async::limiter::RateLimiter;
 use callgate_async::policy::Policy;
 use callgate_core::audit::{AuditFault, Kind};
-use callgate_core::call::{Charge, IssueFault, Issued, Refund, StoreFault};
-use callgate_core::confirm::{Binding, By, Refusal, Verdict};
+use callgate_core::call::{Charge, Finish, IssueFault, Issued, Refund, StoreFault};
+use callgate_core::confirm::{By, Decided, FinishError, Presented, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::intercept::{Interception, Interceptor as _};
@@ -124,15 +124,24 @@ impl ConfirmationStore for Waits<Arc<WatchedStore>> {
         between_turns(|| self.0.load(ticket)).await
     }
 
-    async fn claim(&self, ticket: Digest, presented: &Binding) -> Result<Result<By, Refusal>, StoreFault> {
+    async fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         between_turns(|| self.0.claim(ticket, presented)).await
+    }
+
+    async fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        between_turns(|| self.0.finish(finish)).await
     }
 
     async fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
         between_turns(|| self.0.withdraw(ticket)).await
     }
 
-    async fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<(), DecideFault> {
+    async fn decide(
+        &self,
+        ticket: Digest,
+        verdict: Verdict,
+        approver: &CallContext<'_>,
+    ) -> Result<Decided, DecideFault> {
         between_turns(|| self.0.decide(ticket, verdict, approver)).await
     }
 

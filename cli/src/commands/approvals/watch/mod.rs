@@ -5,7 +5,7 @@ mod screen;
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
-use callgate_core::confirm::Verdict;
+use callgate_core::confirm::Decided;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 
@@ -65,8 +65,11 @@ fn run(desk: &Desk, screen: &mut Screen, terminal: &mut DefaultTerminal) -> io::
                 Act::Decide(ticket, verdict) => {
                     look = true;
                     match desk.open.gate.approvals().decide(ticket, verdict, &desk.approver.borrow()) {
-                        Ok(()) if verdict == Verdict::Approve => screen.say("approved: it can run now, once", true),
-                        Ok(()) => screen.say("denied: it will not run", true),
+                        Ok(Decided::Approved) => screen.say("approved: it can run now, once", true),
+                        Ok(Decided::Counted { missing }) => {
+                            screen.say(format!("approved: it waits for {missing} more"), true);
+                        }
+                        Ok(Decided::Denied) => screen.say("denied: it will not run", true),
                         Err(fault) => screen.say(format!("{}: {fault}", fault.code()), false),
                     }
                 }

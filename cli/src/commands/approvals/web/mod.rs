@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate_core::code::Code;
-use callgate_core::confirm::Verdict;
+use callgate_core::confirm::{Decided, Verdict};
 use callgate_core::digest::Digest;
 use callgate_std::render::approver;
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -214,8 +214,9 @@ impl Site {
             }
         }
         session.message = Some(match gate.decide(ticket, verdict, &approver) {
-            Ok(()) if verdict == Verdict::Approve => ("Approved: it can run now, once.".to_owned(), true),
-            Ok(()) => ("Denied: it will not run.".to_owned(), true),
+            Ok(Decided::Approved) => ("Approved: it can run now, once.".to_owned(), true),
+            Ok(Decided::Counted { missing }) => (format!("Approved: it waits for {missing} more."), true),
+            Ok(Decided::Denied) => ("Denied: it will not run.".to_owned(), true),
             Err(fault) => (format!("{}: {fault}", fault.code()), false),
         });
         back()
