@@ -1,0 +1,116 @@
+"""What the gate costs on a microcontroller: flash and RAM beyond an empty program, the deepest stack, instructions for a call.
+
+usage: measure.py DIRECTORY
+
+The directory holds `measure-0`, `measure-1`, `measure-3` and `measure-10`. The stack is painted before the program starts and looked at when
+it is done, both from outside. Instructions are counted by QEMU, which is told that each takes the same time, and read from the timer; a
+loop of a known number of them says how long that is. Exit status 1 when a goal is missed: 32 KiB of flash and 4 KiB of RAM with three tools.
+"""
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+
+from qemu import MACHINE, Line
+
+STACK, STACK_SIZE = 0x2000_0000, 48 * 1024
+PAINT = 0xA5
+# `cortex_m::asm::delay(n)` runs a loop of two instructions n/2 + 1 times.
+DELAY = 2 * (100_000 // 2 + 1)
+FLASH_GOAL, RAM_GOAL = 32 * 1024, 4 * 1024
+
+
+def sections(elf):
+    """Flash and static RAM, from the headers of the sections that are loaded."""
+    with open(elf, "rb") as file:
+        data = file.read()
+    (offset,) = struct.unpack_from("<I", data, 32)
+    size, count = struct.unpack_from("<HH", data, 46)
+    flash = ram = 0
+    for at in range(offset, offset + size * count, size):
+        _, kind, flags, address, _, length = struct.unpack_from("<6I", data, at)
+        if not flags & 2 or not length:
+            continue
+        in_ram = address >= STACK
+        if in_ram:
+            ram += length
+        # 8: takes no room in the file, as .bss does. What is in RAM and no such section is copied from flash.
+        if kind != 8:
+            flash += length
+    return flash, ram
+
+
+def run(elf):
+    """What the program says, line by line, and the deepest stack in bytes."""
+    with tempfile.TemporaryDirectory() as place:
+        agent, control, paint, painted = (os.path.join(place, name) for name in ("agent", "qmp", "paint", "painted"))
+        with open(paint, "wb") as file:
+            file.write(bytes([PAINT]) * STACK_SIZE)
+        arguments = ["-kernel", elf, "-icount", "shift=6,align=off,sleep=off", "-serial", f"unix:{agent},server=on,wait=on"]
+        arguments += ["-device", f"loader,file={paint},addr={STACK:#x},force-raw=on"]
+        arguments += ["-qmp", f"unix:{control},server=on,wait=off"]
+        process = subprocess.Popen(MACHINE + arguments, stdin=subprocess.DEVNULL)
+        try:
+            line = Line(agent)
+            line.until_ready()
+            said = []
+            while (text := line.receive()) != "done":
+                said.append(text.split())
+            monitor(control, f"pmemsave {STACK:#x} {STACK_SIZE} {painted}")
+            with open(painted, "rb") as file:
+                memory = file.read()
+        finally:
+            process.kill()
+            process.wait()
+    untouched = len(memory) - len(memory.lstrip(bytes([PAINT])))
+    return said, STACK_SIZE - untouched
+
+
+def monitor(path, command):
+    with socket.socket(socket.AF_UNIX) as qmp:
+        qmp.connect(path)
+        lines = qmp.makefile("rw")
+        lines.readline()
+        for request in ({"execute": "qmp_capabilities"}, {"execute": "human-monitor-command", "arguments": {"command-line": command}}):
+            print(json.dumps(request), file=lines, flush=True)
+            while "return" not in json.loads(lines.readline()):
+                pass
+
+
+def main():
+    directory = sys.argv[1]
+    measured = {}
+    for count in (0, 1, 3, 10):
+        elf = os.path.join(directory, f"measure-{count}")
+        said, stack = run(elf)
+        facts = {words[0] if words[0] != "call" else words[1]: [int(word) for word in words[1 + (words[0] == "call"):]] for words in said}
+        measured[count] = (*sections(elf), stack, facts)
+    flash_0, ram_0, stack_0, facts_0 = measured[0]
+    print(f"empty program: {flash_0} bytes of flash, {ram_0} of static RAM, {stack_0} of stack")
+    print("| tools | flash | static RAM | deepest stack | RAM | gate's state |")
+    print("|---|---|---|---|---|---|")
+    missed = False
+    for count in (1, 3, 10):
+        flash, ram, stack, facts = measured[count]
+        flash, ram, stack = flash - flash_0, ram - ram_0, stack - stack_0
+        print(f"| {count} | {flash} | {ram} | {stack} | {ram + stack} | {facts['gate'][0]} |")
+        if count == 3:
+            missed = flash > FLASH_GOAL or ram + stack > RAM_GOAL
+    facts = measured[3][3]
+    print(f"a call's state: {facts['state'][0]} bytes carried, {facts['state'][1]} as a parked step")
+    print("| call, 3 tools | instructions | bytes of answer |")
+    print("|---|---|---|")
+    per = facts["delay"][0] / DELAY
+    for name in ("plan", "clamp", "refuse", "malformed", "ask", "approve", "redeem", "used"):
+        ticks, size = facts[name]
+        print(f"| {name} | {round(ticks / per)} | {size} |")
+    if missed:
+        print(f"a goal is missed: {FLASH_GOAL} bytes of flash, {RAM_GOAL} of RAM with three tools")
+    sys.exit(missed)
+
+
+main()
