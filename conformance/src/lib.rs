@@ -6,7 +6,7 @@
 //! - [`subject`], [`feature`]: what a subject under test says of itself; [`play`]: a script at a subject.
 //! - [`compare`], [`run`], [`baseline`], [`report`]: the verdicts.
 //! - [`random`]: scripts of chance at two subjects side by side.
-//! - [`model`]: the reference model, and models that are wrong on purpose.
+//! - [`model`]: the reference model; [`wrong`]: models that are wrong on purpose.
 //! - [`subjects`]: the gates of this workspace as subjects.
 //!
 //! ```
@@ -41,3 +41,4 @@ pub mod subjects;
 pub mod vector;
 pub mod wire;
 pub mod world;
+pub mod wrong;

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use callgate_conformance::baseline::Baseline;
 use callgate_conformance::library::Library;
-use callgate_conformance::model::{Model, Twist};
+use callgate_conformance::model::Model;
 use callgate_conformance::process::{DEFAULT_PATIENCE, Process};
 use callgate_conformance::report::{human, json, junit, scores};
 use callgate_conformance::run::{Counts, Report, Runner, Verdict};
 use callgate_conformance::subject::{Subject, SubjectFault};
 use callgate_conformance::subjects::{NAMES, Steps, named};
 use callgate_conformance::vector::Level;
+use callgate_conformance::wrong::{Twist, Wrong};
 use quick_junit::{NonSuccessKind, TestCaseStatus};
 use serde_json::json as value;
 
@@ -30,7 +31,7 @@ fn baseline(entries: &serde_json::Value) -> Baseline {
 
 #[test]
 fn a_known_failure_is_expected_and_a_stale_entry_fails() {
-    let mut wrong = Model::twisted(Twist::TokenReusable);
+    let mut wrong = Wrong::new(Twist::TokenReusable);
     let all = run(&Runner::new(), &mut wrong, "");
     let failed: serde_json::Map<_, _> = all
         .judged
@@ -79,7 +80,7 @@ fn nothing_judged_is_nothing_held() {
 
 #[test]
 fn what_does_not_apply_is_apart_from_failures() {
-    let report = run(&Runner::new(), &mut Steps::new(), "contain-listener");
+    let report = run(&Runner::new(), &mut Steps::new(), "event-planned");
     assert_eq!(report.counts(), Counts { not_applicable: 1, ..Counts::default() });
     assert!(human(&report).contains("the subject lacks listen"));
     assert!(scores(&report).values().all(|score| score.judged == 0));
@@ -89,7 +90,7 @@ fn what_does_not_apply_is_apart_from_failures() {
 fn a_vector_that_need_not_pass_fails_no_run() {
     let vectors: Vec<_> = library().matching("kill-").vectors().to_vec();
     assert!(vectors.iter().all(|vector| vector.level == Level::Should));
-    let report = Runner::new().run(&mut Model::twisted(Twist::TokenReusable), &vectors, &vectors, |_, _| ());
+    let report = Runner::new().run(&mut Wrong::new(Twist::TokenReusable), &vectors, &vectors, |_, _| ());
     assert_eq!((report.counts().lenient, report.counts().failed), (1, 0));
     assert!(report.holds());
 }
@@ -138,7 +139,7 @@ fn every_subject_has_its_name() {
 
 #[test]
 fn reports_say_the_same() {
-    let report = run(&Runner::new().seeded(3), &mut Model::twisted(Twist::TokenReusable), "");
+    let report = run(&Runner::new().seeded(3), &mut Wrong::new(Twist::TokenReusable), "");
     let counts = report.counts();
     let (text, object) = (human(&report), json(&report));
     assert!(text.contains(&format!("{} passed, {} failed", counts.passed, counts.failed)), "{text}");

@@ -1,11 +1,6 @@
-//! What the papers say about arguments: read strictly, checked, brought into bounds.
+//! What the papers say about arguments: read strictly, checked, brought into bounds, shown without secrets.
 
-use std::collections::BTreeSet;
-use std::fmt;
-
-use serde::Deserialize;
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use crate::world::Clamp;
 
@@ -13,120 +8,72 @@ const MAX_DEPTH: usize = 64;
 const MAX_BYTES: usize = 1 << 20;
 
 /// Reads one JSON object, or nothing (design 3): no duplicate key at any depth, bounded, numbers exact.
-pub(super) fn read(text: &str) -> Option<Map<String, Value>> {
+pub(crate) fn read(text: &str) -> Option<Value> {
     if text.is_empty() {
-        return Some(Map::new());
+        return Some(Value::Object(Map::new()));
     }
-    if text.len() > MAX_BYTES {
-        return None;
+    let value: Value = serde_json::from_str(text).ok()?;
+    // The parser keeps the last of two members with one key: then there is a colon too many.
+    let sound = value.is_object() && members(&value) == colons(text) && depth(&value) <= MAX_DEPTH && exact(&value);
+    (sound && text.len() <= MAX_BYTES).then_some(value)
+}
+
+fn parts(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(members) => members.values().collect(),
+        _ => Vec::new(),
     }
-    match serde_json::from_str(text) {
-        Ok(Strict(Value::Object(object))) if object.values().all(|value| depth(value) < MAX_DEPTH) => Some(object),
-        _ => None,
+}
+
+fn members(value: &Value) -> usize {
+    value.as_object().map_or(0, Map::len) + parts(value).into_iter().map(members).sum::<usize>()
+}
+
+/// The colons outside of texts: one for each member.
+fn colons(json: &str) -> usize {
+    let (mut colons, mut inside, mut escaped) = (0, false, false);
+    for c in json.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => inside = !inside,
+            ':' if !inside => colons += 1,
+            _ => {}
+        }
     }
+    colons
 }
 
 fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
+    usize::from(value.is_array() || value.is_object()) + parts(value).into_iter().map(depth).max().unwrap_or(0)
 }
 
-struct Strict(Value);
-
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader).map(Self)
-    }
-}
-
-struct Reader;
-
-impl<'de> Visitor<'de> for Reader {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        // An integer that is too large for 64 bits comes as a float, rounded.
-        if value.fract() == 0.0 && value.abs() >= 9_223_372_036_854_775_808.0 {
-            return Err(E::custom("not exact"));
-        }
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("no number"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(Strict(item)) = items.next_element()? {
-            all.push(item);
-        }
-        Ok(Value::Array(all))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
-        while let Some((key, Strict(value))) = members.next_entry::<String, _>()? {
-            if object.insert(key, value).is_some() {
-                return Err(A::Error::custom("a key is there twice"));
-            }
-        }
-        Ok(Value::Object(object))
-    }
+/// An integer that is too large for 64 bits comes as a float, rounded (invariant S4).
+fn exact(value: &Value) -> bool {
+    let rounded = |number: f64| number.fract() == 0.0 && number.abs() >= 9_223_372_036_854_775_808.0;
+    !(value.is_f64() && value.as_f64().is_some_and(rounded)) && parts(value).into_iter().all(exact)
 }
 
 /// Whether the value fits the schema, in the subset of PROTOCOL.md. Nothing is coerced.
-pub(super) fn fits(schema: &Value, value: &Value) -> bool {
-    let Value::Object(schema) = schema else { return schema != &Value::Bool(false) };
-    schema.iter().all(|(keyword, asked)| match keyword.as_str() {
-        "type" => match asked {
-            Value::Array(types) => types.iter().any(|one| is_a(one, value)),
-            one => is_a(one, value),
-        },
-        "enum" => asked.as_array().is_some_and(|all| all.contains(value)),
-        "minimum" => value.as_f64().zip(asked.as_f64()).is_none_or(|(value, least)| value >= least),
-        "maximum" => value.as_f64().zip(asked.as_f64()).is_none_or(|(value, most)| value <= most),
-        "minLength" => value.as_str().is_none_or(|text| text.chars().count() as u64 >= asked.as_u64().unwrap_or(0)),
-        "maxLength" => {
-            value.as_str().is_none_or(|text| text.chars().count() as u64 <= asked.as_u64().unwrap_or(u64::MAX))
+pub(super) fn fits(schema: Option<&Value>, value: &Value) -> bool {
+    let Some(Value::Object(keywords)) = schema else { return schema != Some(&Value::Bool(false)) };
+    keywords.iter().all(|(keyword, asked)| match (keyword.as_str(), value) {
+        ("type", _) => asked.as_array().map_or(is_a(asked, value), |types| types.iter().any(|one| is_a(one, value))),
+        ("enum", _) => asked.as_array().is_some_and(|all| all.contains(value)),
+        ("minimum", Value::Number(number)) => number.as_f64() >= asked.as_f64(),
+        ("maximum", Value::Number(number)) => number.as_f64() <= asked.as_f64(),
+        ("minLength", Value::String(text)) => Some(text.chars().count() as u64) >= asked.as_u64(),
+        ("maxLength", Value::String(text)) => Some(text.chars().count() as u64) <= asked.as_u64(),
+        ("items", Value::Array(items)) => items.iter().all(|item| fits(Some(asked), item)),
+        ("required", Value::Object(members)) => {
+            asked.as_array().into_iter().flatten().filter_map(Value::as_str).all(|name| members.contains_key(name))
         }
-        "items" => value.as_array().is_none_or(|items| items.iter().all(|item| fits(asked, item))),
-        "required" => value.as_object().is_none_or(|object| {
-            let names = asked.as_array().into_iter().flatten().filter_map(Value::as_str);
-            names.into_iter().all(|name| object.contains_key(name))
-        }),
-        "properties" => value.as_object().is_none_or(|object| {
-            let fits = |(name, value): (&String, &Value)| asked.get(name).is_none_or(|schema| fits(schema, value));
-            object.iter().all(fits)
-        }),
-        "additionalProperties" => value.as_object().is_none_or(|object| {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            let known: BTreeSet<&String> = properties.into_iter().flat_map(Map::keys).collect();
-            object.iter().all(|(name, value)| known.contains(name) || fits(asked, value))
-        }),
+        ("properties", Value::Object(members)) => members.iter().all(|(name, member)| fits(asked.get(name), member)),
+        ("additionalProperties", Value::Object(members)) => {
+            let known = |name: &String| keywords.get("properties").is_some_and(|known| known.get(name).is_some());
+            members.iter().all(|(name, member)| known(name) || fits(Some(asked), member))
+        }
         _ => true,
     })
 }
@@ -144,22 +91,36 @@ fn is_a(kind: &Value, value: &Value) -> bool {
     }
 }
 
-/// Brings numbers into their bounds; leaves everything else alone.
-pub(super) fn clamp(clamps: &[Clamp], args: &mut Map<String, Value>) {
+/// Brings numbers into their bounds and texts to their length; leaves everything else alone.
+pub(crate) fn clamped(clamps: &[Clamp], args: &Value) -> Value {
+    let mut args = args.clone();
     for Clamp { field, min, max, max_length } in clamps {
         let Some(value) = args.get_mut(field) else { continue };
-        if let (Value::String(text), Some(most)) = (&mut *value, max_length) {
+        let below = |bound: &i64| value.as_f64().is_some_and(|number| number < *bound as f64);
+        let above = |bound: &i64| value.as_f64().is_some_and(|number| number > *bound as f64);
+        let bound = min.filter(below).or(max.filter(above));
+        if let Some(bound) = bound {
+            *value = bound.into();
+        } else if let (Value::String(text), Some(most)) = (&*value, max_length) {
             *value = text.chars().take(*most as usize).collect::<String>().into();
         }
-        let Some(number) = value.as_f64() else { continue };
-        if let Some(min) = min
-            && number < *min as f64
-        {
-            *value = (*min).into();
-        } else if let Some(max) = max
-            && number > *max as f64
-        {
-            *value = (*max).into();
-        }
+    }
+    args
+}
+
+/// The arguments, less what is secret (invariant L1): ways of names lead to it.
+pub(super) fn shown(args: &Value, secrets: &[String]) -> Value {
+    let into = |name: &str, value: &Value| {
+        let rest = |way: &String| {
+            let (first, rest) = way.split_once('/').unwrap_or((way, ""));
+            (first == name || first == "*").then(|| rest.to_owned())
+        };
+        let ways: Vec<String> = secrets.iter().filter_map(rest).collect();
+        if ways.iter().any(String::is_empty) { "[secret]".into() } else { shown(value, &ways) }
+    };
+    match args {
+        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), into(name, value))).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(at, item)| into(&at.to_string(), item)).collect(),
+        other => other.clone(),
     }
 }

@@ -1,62 +1,42 @@
 //! Budgets: what was spent, and when it has come back.
 
+use std::collections::HashMap;
+
 use super::policy::principal;
 use crate::world::{Caller, Quota};
 
-/// What somebody has spent and not got back yet, in milliseconds until it is paid back.
-#[derive(Clone, Debug)]
-pub(super) struct Debt {
-    caller: Caller,
-    tool: Option<String>,
-    until: u64,
+/// Whose budget: tenant, principal, channel and tool; neither scopes nor session.
+pub(crate) type Account = (Option<String>, Option<String>, String, Option<String>);
+
+pub(crate) fn account(caller: &Caller, tool: Option<&str>) -> Account {
+    (caller.tenant.clone(), principal(caller), caller.channel.clone(), tool.map(str::to_owned))
 }
 
-/// What everybody has spent.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Budgets(Vec<Debt>);
+/// When everybody will have got back what they spent, in milliseconds since the world began.
+#[derive(Debug, Default)]
+pub(crate) struct Budgets(HashMap<Account, u64>);
 
 impl Budgets {
     /// Whether the cost can be spent; spends it if it is to be taken. Units come back evenly (invariants R2, R6).
-    pub(super) fn spend(
-        &mut self,
-        now: u64,
-        quota: Quota,
-        caller: &Caller,
-        tool: Option<&str>,
-        cost: u32,
-        take: bool,
-    ) -> bool {
-        let (cost, most) = (unit(quota).saturating_mul(cost.into()), unit(quota).saturating_mul(quota.limit.into()));
-        let debt = self.debt(caller, tool);
-        let owed = debt.until.saturating_sub(now);
-        let free = owed.saturating_add(cost) <= most;
+    pub(crate) fn spend(&mut self, now: u64, quota: Quota, whose: Account, cost: u32, take: bool) -> bool {
+        let paid_back = self.0.entry(whose).or_insert(0);
+        let until = now.max(*paid_back).saturating_add(unit(quota).saturating_mul(cost.into()));
+        let free = until <= now.saturating_add(unit(quota).saturating_mul(quota.limit.into()));
         if free && take {
-            debt.until = now.saturating_add(owed).saturating_add(cost);
+            *paid_back = until;
         }
         free
     }
 
-    fn debt(&mut self, caller: &Caller, tool: Option<&str>) -> &mut Debt {
-        // Tenant, principal, channel and tool; neither scopes nor session.
-        let caller = Caller { scopes: Vec::new(), session: None, principal: principal(caller), ..caller.clone() };
-        let tool = tool.map(str::to_owned);
-        let at = self.0.iter().position(|debt| debt.caller == caller && debt.tool == tool);
-        let at = at.unwrap_or_else(|| {
-            self.0.push(Debt { caller, tool, until: 0 });
-            self.0.len() - 1
-        });
-        #[expect(clippy::indexing_slicing, reason = "it was found or pushed just now")]
-        &mut self.0[at]
-    }
-
-    /// Gives units back, but none that time has given back already.
-    pub(super) fn refund(&mut self, quota: Quota, caller: &Caller, tool: &str, units: u32, outstanding: u64) {
-        let debt = self.debt(caller, Some(tool));
-        debt.until = debt.until.saturating_sub(unit(quota).saturating_mul(units.into()).min(outstanding));
+    /// Gives units back, but none that time has given back already since then.
+    pub(super) fn refund(&mut self, now: u64, quota: Quota, whose: Account, cost: u32, then: u64) {
+        let outstanding = unit(quota).saturating_mul(cost.into()).saturating_sub(now.saturating_sub(then));
+        let given = unit(quota).saturating_mul(cost.saturating_sub(1).into()).min(outstanding);
+        self.0.entry(whose).and_modify(|until| *until = until.saturating_sub(given));
     }
 }
 
 /// How long one unit takes to come back.
-pub(super) fn unit(quota: Quota) -> u64 {
+fn unit(quota: Quota) -> u64 {
     quota.window_ms / u64::from(quota.limit.max(1))
 }

@@ -2,59 +2,45 @@
 
 use serde_json::Value;
 
+use super::budget::account;
 use crate::event::Call;
 use crate::world::{Body, Caller, Channel, Confirm, Rule, RuleEffect, Tool};
 
 /// Any forbid wins; without a permit nothing passes that needs one (invariants P1, F1, F2).
 pub(super) fn allows(rules: &[Rule], caller: &Caller, tool: &Tool, args: &Value, channel: Option<&Channel>) -> bool {
-    let known = channel.is_some();
-    let channel = channel.cloned().unwrap_or_else(Channel::unknown);
-    if channel.require_auth && principal(caller).is_none() {
-        return false;
-    }
-    if !tool.scopes.is_empty() && !tool.scopes.iter().any(|scope| caller.holds(scope)) {
-        return false;
-    }
-    let fitting = |effect| {
-        let fits = move |rule: &&Rule| rule.effect == effect && matches(rule, caller, tool, args);
-        rules.iter().filter(fits)
-    };
-    if fitting(RuleEffect::Deny).next().is_some() {
-        return false;
-    }
-    let held = |rule: &&Rule| rule.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|scope| caller.holds(scope)));
-    let permits: Vec<&Rule> = fitting(RuleEffect::Allow).filter(held).collect();
-    let asked = channel.require_rule || fitting(RuleEffect::Allow).next().is_some();
-    if asked && permits.is_empty() {
-        return false;
-    }
+    let (known, channel) = (channel.is_some(), channel.cloned().unwrap_or_else(Channel::unknown));
+    let holds_one = |scopes: &[String]| scopes.iter().any(|scope| caller.holds(scope));
+    let about: Vec<&Rule> = rules.iter().filter(|rule| matches(rule, caller, tool, args)).collect();
+    let permits: Vec<_> = about.iter().filter(|rule| rule.scopes.as_deref().is_none_or(holds_one)).collect();
     let lifted = known && permits.iter().any(|rule| rule.overrides_block);
-    !(channel.block_mutating && tool.mutating) || lifted
+    let refusals = [
+        channel.require_auth && principal(caller).is_none(),
+        !tool.scopes.is_empty() && !holds_one(&tool.scopes),
+        about.iter().any(|rule| rule.effect == RuleEffect::Deny),
+        permits.is_empty() && (channel.require_rule || !about.is_empty()),
+        channel.block_mutating && tool.mutating && !lifted,
+    ];
+    !refusals.contains(&true)
 }
 
 /// An empty principal is nobody.
-pub(super) fn principal(caller: &Caller) -> Option<String> {
+pub(crate) fn principal(caller: &Caller) -> Option<String> {
     caller.principal.clone().filter(|principal| !principal.is_empty())
 }
 
 pub(super) fn same_caller(one: &Caller, other: &Caller) -> bool {
-    principal(one) == principal(other)
-        && (&one.tenant, &one.channel, &one.session) == (&other.tenant, &other.channel, &other.session)
+    account(one, None) == account(other, None) && one.session == other.session
 }
 
 /// The grammars of names (invariant S3).
 pub(super) fn named_well(call: &Call) -> bool {
-    let label = |name: &str| {
-        (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.:/-".contains(&b))
-    };
-    let text = |name: &str| (1..=256).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
-    let scope = |name: &String| {
-        (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic() && !b"\"\\,".contains(&b))
-    };
+    let made_of =
+        |name: &str, most: usize, fits: fn(u8) -> bool| (1..=most).contains(&name.len()) && name.bytes().all(fits);
+    let label = |name: &str| made_of(name, 128, |b| b.is_ascii_alphanumeric() || b"_.:/-".contains(&b));
+    let text = |name: &str| made_of(name, 256, |b| b.is_ascii_graphic() || b == b' ');
+    let scope = |name: &String| made_of(name, 128, |b| b.is_ascii_graphic() && !b"\"\\,".contains(&b));
     let Caller { channel, tenant, session, scopes, .. } = &call.caller;
-    label(channel)
-        && tenant.as_deref().is_none_or(label)
-        && session.as_deref().is_none_or(label)
+    [Some(channel), tenant.as_ref(), session.as_ref()].into_iter().flatten().all(|name| label(name))
         && principal(&call.caller).is_none_or(|principal| text(&principal))
         && text(&call.id)
         && scopes.iter().all(scope)
@@ -85,8 +71,8 @@ pub(super) fn needed(tool: &Tool, channel: &Channel) -> Confirm {
     }
 }
 
-/// What makes a tool the tool that it is: everything but its body (invariant G4).
+/// What makes a tool the tool that it is: everything but its body and the cap of its results (invariant G4).
 pub(super) fn definition(tool: &Tool) -> Tool {
     let scope = (tool.confirm == Confirm::Approver).then(|| tool.approver_scope().to_owned());
-    Tool { body: Body::Echo, approver_scope: scope, ..tool.clone() }
+    Tool { body: Body::Echo, approver_scope: scope, output_cap: None, ..tool.clone() }
 }

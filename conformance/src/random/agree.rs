@@ -164,6 +164,7 @@ fn forgets(vector: &Vector) -> bool {
         Act::Advance(ms) => ms,
         // The most that interceptors and bodies take.
         Act::Call(_) | Act::Redeem(_) => 2_000,
+        Act::Batch(ref batch) => (batch.calls.len() as u64).saturating_mul(2_000),
         _ => 0,
     });
     passed.sum::<u64>() >= vector.world.ttl_ms()

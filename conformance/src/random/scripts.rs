@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Fault, How, Kill, Mode, Point};
-use crate::vector::{Act, CallStep, DecideStep, Expect, Level, Profile, RedeemStep, RevokeStep, Step, Vector};
+use crate::vector::{
+    Act, Alteration, BatchStep, BatchedStep, CallStep, DecideStep, Expect, Level, Profile, RedeemStep, RevokeStep,
+    Step, Vector,
+};
 use crate::world::{
-    AtLeast, Body, Caller, Channel, Clamp, Confirm, Interceptor, Quota, Rule, RuleEffect, Saying, Tool, World,
+    AtLeast, Body, Caller, Channel, Clamp, Confirm, Interceptor, Listener, Quota, Rule, RuleEffect, Saying, Tool, World,
 };
 use proptest::collection::vec;
 use proptest::option::{of, weighted};
@@ -14,7 +17,7 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 const TOOLS: [&str; 3] = ["t.one", "t.two", "u.three"];
-const CALLERS: [&str; 6] = ["agent", "bob", "eve", "chat", "nobody", "south"];
+const CALLERS: [&str; 7] = ["agent", "bob", "eve", "chat", "nobody", "south", "later"];
 const MOST_STEPS: usize = 14;
 
 fn callers() -> BTreeMap<String, Caller> {
@@ -25,6 +28,7 @@ fn callers() -> BTreeMap<String, Caller> {
         tenant: tenant.map(str::to_owned),
         session: None,
     };
+    let later = Caller { session: Some("s2".to_owned()), ..caller("web", Some("ann"), &["a", "approve"], None) };
     let all = [
         caller("web", Some("ann"), &["a", "approve"], None),
         caller("web", Some("bob"), &["a", "b"], None),
@@ -32,6 +36,7 @@ fn callers() -> BTreeMap<String, Caller> {
         caller("chat", Some("ann"), &["a"], None),
         caller("web", None, &["*"], None),
         caller("web", Some("ann"), &["*"], Some("south")),
+        later,
     ];
     CALLERS.iter().map(|name| (*name).to_owned()).zip(all).collect()
 }
@@ -67,7 +72,8 @@ fn tool(name: &'static str) -> BoxedStrategy<Tool> {
     let rest =
         (rarely(Just("approve".to_owned())), rarely(Just(json!({"type": "integer"}))), rarely(Just("1".to_owned())));
     (rarely(schema()), rarely(clamp), scopes, any::<bool>(), confirm, body(), rest)
-        .prop_map(move |(schema, clamp, scopes, mutating, confirm, body, (approver_scope, output_schema, version))| {
+        .prop_map(move |(schema, clamp, scopes, mutating, confirm, body, rest)| {
+            let (approver_scope, output_schema, version) = rest;
             Tool {
                 name: name.to_owned(),
                 version,
@@ -168,16 +174,17 @@ fn world() -> BoxedStrategy<World> {
         2 => interceptor("first").prop_map(|one| vec![one]),
         1 => (interceptor("first"), interceptor("second")).prop_map(|(one, two)| vec![one, two]),
     ];
-    let approvers = prop::bool::weighted(0.9);
-    (tools, channel(), rules(), rarely(quota()), rarely(quota()), interceptors, approvers, of(Just(1_000_u64)))
-        .prop_map(|(tools, channel, rules, quota, attempts, interceptors, approvers, ttl_ms)| World {
+    let (approvers, listener) = (prop::bool::weighted(0.9), rarely(Just(Listener::Panic)));
+    let rest = (approvers, listener, of(Just(1_000_u64)));
+    (tools, channel(), rules(), rarely(quota()), rarely(quota()), interceptors, rest)
+        .prop_map(|(tools, channel, rules, quota, attempts, interceptors, (approvers, listener, ttl_ms))| World {
             tools,
             channels: vec![channel],
             rules,
             quota,
             attempts,
             interceptors,
-            listener: None,
+            listener,
             approvers,
             ttl_ms,
         })
@@ -196,6 +203,9 @@ fn arguments() -> BoxedStrategy<String> {
         r#"{"n":0.5}"#,
         r#"{"n":1.0}"#,
         r#"{"n":"x"}"#,
+        r#"{"n":"5"}"#,
+        r#"{"n":5,"x":1}"#,
+        r#"{"n":5,"approved":true}"#,
         r#"{"n":null}"#,
         r#"{"s":"abc","l":[1,2]}"#,
         r#"{"s":"abcd"}"#,
@@ -223,19 +233,40 @@ fn name(at: usize) -> String {
 }
 
 fn call(at: usize) -> BoxedStrategy<Act> {
-    let tool = prop_oneof![15 => select(TOOLS.as_slice()), 1 => Just("t.none")];
+    call_named(name(at)).prop_map(Act::Call).boxed()
+}
+
+fn call_named(id: String) -> BoxedStrategy<CallStep> {
+    let tool = prop_oneof![30 => select(TOOLS.as_slice()), 1 => Just("t.none"), 1 => Just("T.One")];
     (tool, arguments(), who(), mode(), weighted(0.05, Just("made up".to_owned())))
-        .prop_map(move |(tool, arguments, caller, mode, token)| {
-            Act::Call(CallStep {
-                id: Some(name(at)),
-                tool: tool.to_owned(),
-                arguments: None,
-                arguments_text: Some(arguments),
-                pad_to: None,
-                caller,
-                mode,
-                token,
-            })
+        .prop_map(move |(tool, arguments, caller, mode, token)| CallStep {
+            id: Some(id.clone()),
+            tool: tool.to_owned(),
+            arguments: None,
+            arguments_text: Some(arguments),
+            pad_to: None,
+            caller,
+            mode,
+            token,
+        })
+        .boxed()
+}
+
+/// Several calls, one after the other. Later steps speak of the first by the number of the step.
+fn batch(at: usize) -> BoxedStrategy<Act> {
+    let id = move |of: usize| if of == 0 { name(at) } else { format!("{}-{of}", name(at)) };
+    let one = move |of: usize| {
+        prop_oneof![
+            3 => call_named(id(of)).prop_map(BatchedStep::Call),
+            1 => redeem_named(at, id(of)).prop_map(BatchedStep::Redeem),
+        ]
+        .boxed()
+    };
+    let calls: Vec<_> = (0..4).map(one).collect();
+    (calls, 1..4_usize)
+        .prop_map(|(mut calls, many)| {
+            calls.truncate(many);
+            Act::Batch(BatchStep { calls, at_once: 1 })
         })
         .boxed()
 }
@@ -246,22 +277,25 @@ fn asked(at: usize) -> BoxedStrategy<usize> {
 }
 
 fn redeem(at: usize) -> BoxedStrategy<Act> {
+    redeem_named(at, name(at)).prop_map(Act::Redeem).boxed()
+}
+
+fn redeem_named(at: usize, id: String) -> BoxedStrategy<RedeemStep> {
+    let altered = vec![Alteration::Shorter, Alteration::Longer, Alteration::Other, Alteration::Versioned];
     let other = (
         weighted(0.1, select(TOOLS.as_slice())),
         weighted(0.2, Just(json!({"n": 77}))),
         weighted(0.2, select(CALLERS.as_slice())),
     );
-    (asked(at), other, weighted(0.1, select(vec![Mode::Plan, Mode::Execute])))
-        .prop_map(move |(ask, (tool, arguments, caller), mode)| {
-            Act::Redeem(RedeemStep {
-                ask: name(ask),
-                id: Some(name(at)),
-                tool: tool.map(str::to_owned),
-                arguments,
-                caller: caller.map(str::to_owned),
-                mode,
-                altered: None,
-            })
+    (asked(at), other, weighted(0.1, select(vec![Mode::Plan, Mode::Execute])), weighted(0.05, select(altered)))
+        .prop_map(move |(ask, (tool, arguments, caller), mode, altered)| RedeemStep {
+            ask: name(ask),
+            id: Some(id.clone()),
+            tool: tool.map(str::to_owned),
+            arguments,
+            caller: caller.map(str::to_owned),
+            mode,
+            altered,
         })
         .boxed()
 }
@@ -302,6 +336,7 @@ fn happening(at: usize) -> BoxedStrategy<Act> {
         1 => revoke,
         1 => rule(i64::try_from(at).unwrap_or_default().saturating_add(100)).prop_map(Act::Rule),
         1 => define,
+        1 => select(vec![500_u64, 3_600_000]).prop_map(Act::Rewind),
         1 => Just(Act::Kill(Kill::default())),
         2 => kill,
     ]
@@ -309,7 +344,7 @@ fn happening(at: usize) -> BoxedStrategy<Act> {
 }
 
 fn step(at: usize) -> BoxedStrategy<Act> {
-    prop_oneof![6 => call(at), 7 => redeem(at), 4 => decide(at), 3 => happening(at)].boxed()
+    prop_oneof![6 => call(at), 7 => redeem(at), 1 => batch(at), 4 => decide(at), 3 => happening(at)].boxed()
 }
 
 fn steps() -> BoxedStrategy<Vec<Act>> {
@@ -319,7 +354,12 @@ fn steps() -> BoxedStrategy<Vec<Act>> {
         .prop_map(|(first, all, kept)| {
             // Steps are left out when a script is made smaller; their names stay.
             let kept = all.into_iter().zip(kept).skip(1).filter_map(|(act, kept)| kept.then_some(act));
-            std::iter::once(first).chain(kept).collect()
+            let mut steps: Vec<Act> = std::iter::once(first).chain(kept).collect();
+            // What becomes of the other calls of a batch in which the gate is killed is left open.
+            if steps.iter().any(|act| matches!(act, Act::Kill(Kill { at: Some(_), .. }))) {
+                steps.retain(|act| !matches!(act, Act::Batch(_)));
+            }
+            steps
         })
         .boxed()
 }

@@ -21,8 +21,9 @@ pub use executors::{Smol, Tokio};
 pub use linear::Linear;
 pub use steps::Steps;
 
-use crate::model::{Model, Twist};
+use crate::model::Model;
 use crate::subject::Subject;
+use crate::wrong::{Twist, Wrong};
 
 /// The subjects that can be named, beside the wrong ones: see [`named`].
 pub const NAMES: &[&str] = &[
@@ -48,6 +49,6 @@ pub fn named(name: &str) -> Option<Box<dyn Subject>> {
         #[cfg(feature = "executors")]
         "smol" => Box::new(Smol::new()),
         "model" => Box::new(Model::new()),
-        _ => Box::new(Model::twisted(Twist::parse(name.strip_prefix("wrong:")?)?)),
+        _ => Box::new(Wrong::new(Twist::parse(name.strip_prefix("wrong:")?)?)),
     })
 }

@@ -45,9 +45,9 @@ def refused(code):
 class Answer(Exception):
     """A call that ends well without having run: a plan, a question, an interceptor's answer."""
 
-    def __init__(self, data, kind=None):
+    def __init__(self, data, kind=None, served=False):
         super().__init__()
-        self.data, self.kind = data, kind
+        self.data, self.kind, self.served = data, kind, served
 
 
 class Killed(BaseException):
@@ -130,9 +130,14 @@ def read(text):
         )
     except ValueError:
         raise refused("VALIDATION_ERROR") from None
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not whole(value):
         raise refused("VALIDATION_ERROR")
     return value
+
+
+def whole(value):
+    """Whether no text holds half of a pair, which no encoding can carry."""
+    return not any("\ud800" <= c <= "\udfff" for c in json.dumps(value, ensure_ascii=False))
 
 
 def is_number(value):
@@ -306,7 +311,7 @@ class Gate:
         try:
             data, effect, started = self.run(call, trail), "done", True
         except Answer as answer:
-            data, kind = answer.data, answer.kind
+            data, kind, trail["served"] = answer.data, answer.kind, answer.served
         except Stop as stop:
             success, code, kind, effect = False, stop.code, stop.kind, stop.effect
             refusal, started = stop.refusal, stop.started
@@ -331,6 +336,8 @@ class Gate:
             meta["requires_confirmation"] = True
         if trail["confirmed_by"]:
             meta["confirmed_by"] = trail["confirmed_by"]
+        if trail.get("served"):
+            meta["cache_served"] = True
         if trail["args"] is not None and trail.get("clamped"):
             meta["clamped"] = trail["clamped"]
         record = self.record_of("terminal", call, trail, effect, code)
@@ -573,7 +580,7 @@ class Gate:
             if isinstance(judge["says"], dict):
                 if not fits(tool.get("output_schema", True), judge["says"]["answer"]):
                     raise Stop("OUTPUT_INVALID")
-                raise Answer(judge["says"]["answer"])
+                raise Answer(judge["says"]["answer"], served=True)
             if judge["says"] == "hang":
                 self.now += INTERCEPTOR_LIMIT_MS + 1
             # A veto, or something of which nobody knows what it would have said.
@@ -624,6 +631,8 @@ class Gate:
             record["args"] = self.shown(trail["args"], trail)
         if trail["confirmed_by"]:
             record["confirmed_by"] = trail["confirmed_by"]
+        if trail.get("clamped"):
+            record["clamped"] = trail["clamped"]
         return record
 
 

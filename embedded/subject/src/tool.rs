@@ -75,7 +75,8 @@ impl<'w> Script<'w> {
         let full = Unsupported("more rules for fields than there is room for");
         for field in fields_of(words) {
             let name = plain(field?)?;
-            if name.bytes().any(|byte| matches!(byte, b'/' | b'~' | b'*')) {
+            // Ways of names into arguments are written as the paths of rules are.
+            if name.contains('~') {
                 return Err(Unsupported("the name of a field has to be escaped"));
             }
             let before = paths.len();
@@ -113,7 +114,9 @@ impl<'w> Script<'w> {
             let (path, behind) = rest.split_at_checked(*length).ok_or(Error("a path is lost"))?;
             rest = behind;
             let rule = match clamps.next() {
-                Some(clamp) => FieldRule::clamp(path, clamp_of(Words::of(clamp, &["field", "min", "max"])?)?),
+                Some(clamp) => {
+                    FieldRule::clamp(path, clamp_of(Words::of(clamp, &["field", "min", "max", "max_length"])?)?)
+                }
                 None => FieldRule::secret(path),
             };
             rules.push(rule).map_err(|_| Error("a rule is lost"))?;
@@ -144,7 +147,9 @@ fn fields_of<'w>(words: Words<'w>) -> impl Iterator<Item = Result<Value<'w>, Tro
 
 fn clamp_of(words: Words<'_>) -> Result<Clamp, Trouble> {
     let bound = |name| words.integer(name).map(|bound| bound.map(Bound::Integer));
-    Ok(Clamp { min: bound("min")?, max: bound("max")?, max_length: None })
+    let most = words.count("max_length")?.map(u32::try_from).transpose();
+    let max_length = most.map_err(|_| Error("a length is too large"))?;
+    Ok(Clamp { min: bound("min")?, max: bound("max")?, max_length })
 }
 
 fn confirm(words: Words<'_>) -> Result<ConfirmBy<'_>, Trouble> {
