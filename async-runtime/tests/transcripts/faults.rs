@@ -42,7 +42,7 @@ fn is_before_the_tool(question: &str) -> bool {
     match asked {
         "policy" | "rules" | "charge" | "load" | "claim" | "issue" | "judge" => true,
         "record" => question.contains(r#""kind":"intent""#),
-        "refund" | "attempt" | "withdraw" | "decide" => false,
+        "refund" | "attempt" | "withdraw" | "finish" | "decide" => false,
         other => panic!("what is {other}?"),
     }
 }
