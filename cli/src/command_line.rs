@@ -83,6 +83,9 @@ pub(crate) enum Command {
     Tools(ToolsArgs),
     /// Explain every step that a call of a tool takes, running nothing
     Inspect(InspectArgs),
+    /// Serve the tools to MCP clients
+    #[cfg(feature = "mcp")]
+    Serve(Box<ServeArgs>),
     /// See what waits for an approver, and approve or deny it
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
@@ -257,6 +260,39 @@ pub(crate) struct InspectArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) caller: CallerArgs,
+}
+
+#[cfg(feature = "mcp")]
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  # as a client starts it: messages on standard input and output
+  callgate serve
+  # only what this caller may do
+  callgate serve --principal assistant --scope notes:read
+
+Exit status: 0 the client went away, 2 usage, 130 interrupted.";
+
+#[cfg(feature = "mcp")]
+const SERVED_HELP: &str = "\
+Who calls. With none of these three it is the program that started this one: channel mcp, principal stdio, every scope. As soon \
+as one of them is given nothing is made up: no principal unless it is named, and no scope but those that are listed.";
+
+#[cfg(feature = "mcp")]
+#[derive(Args, Debug)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// The channel that the calls come through [default: mcp]
+    #[arg(long, value_parser = channel, help_heading = CALLER, long_help = format!("The channel that the calls come through [default: mcp]\n\n{SERVED_HELP}"))]
+    pub(crate) channel: Option<String>,
+    /// The principal that calls [default: stdio, when nothing is said of the caller]
+    #[arg(long, value_parser = principal, help_heading = CALLER)]
+    pub(crate) principal: Option<String>,
+    /// A scope that the caller holds; may be given several times [default: *, when nothing is said of the caller]
+    #[arg(long = "scope", value_name = "SCOPE", value_parser = scope, help_heading = CALLER)]
+    pub(crate) scopes: Vec<String>,
+    /// The tenant, where one gate serves several
+    #[arg(long, value_parser = channel, help_heading = CALLER)]
+    pub(crate) tenant: Option<String>,
 }
 
 const APPROVE_EXAMPLES: &str = "\

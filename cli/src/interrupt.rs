@@ -45,3 +45,27 @@ pub(crate) fn listen() {
 /// Elsewhere the system's own way holds, which ends the process.
 #[cfg(not(unix))]
 pub(crate) fn listen() {}
+
+/// Waits until a signal asks to stop. [`listen`] has been called before.
+#[cfg(feature = "mcp")]
+pub(crate) async fn signalled() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        let streams = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        if let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = streams {
+            if happened() {
+                return;
+            }
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+                _ = hangup.recv() => {}
+            }
+            return;
+        }
+        tracing::warn!("a signal will not end the server gracefully");
+    }
+    std::future::pending::<()>().await;
+}

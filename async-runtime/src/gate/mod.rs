@@ -14,7 +14,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_core::confirm::Verdict;
+use callgate_core::confirm::{Token, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::inspect::{Inspection, Wiring};
@@ -23,9 +23,10 @@ use callgate_std::cancellation::Cancellation;
 use callgate_std::captured::CapturedContext;
 use callgate_std::common::Common;
 pub use callgate_std::common::{DEFAULT_IN_FLIGHT, DEFAULT_LINE, DEFAULT_MAX_WAIT, GateError};
-use callgate_std::confirmations::{DecideFault, Decided};
+use callgate_std::confirmations::{DecideFault, Decided, StoreFault};
 use callgate_std::contain::{contain, contained};
 pub use callgate_std::gate::{GRACE, Shutdown};
+use callgate_std::listing::Listing;
 use callgate_std::registry::ToolSource;
 use callgate_std::task::TaskId;
 use callgate_std::tool::Tool;
@@ -166,6 +167,42 @@ impl Gate {
             }
         };
         decided.unwrap_or(Err(DecideFault::Store))
+    }
+
+    /// Withdraws the ticket that a question was asked with: nobody can redeem its token any more. For a host that put the question
+    /// to the caller itself and was told no. A ticket that is settled or unknown stays as it is.
+    ///
+    /// # Errors
+    /// The store did not answer. Whether the token is still good is not known.
+    pub async fn withdraw(&self, token: Token) -> Result<(), StoreFault> {
+        let ticket = token.hash();
+        let withdrawn = match &self.0.confirmations {
+            Seam::Waiting(store) => {
+                let limit = self.0.runtime.sleep(self.0.stage_limit);
+                or(async { contained(store.withdraw(ticket)).await.ok() }, async {
+                    limit.await;
+                    None
+                })
+                .await
+            }
+            Seam::Immediate(store) => contain(|| store.withdraw(ticket)).ok(),
+            Seam::Blocking(store) => {
+                let store = Arc::clone(store);
+                self.offload(move || store.withdraw(ticket)).await
+            }
+        };
+        withdrawn.unwrap_or(Err(StoreFault))
+    }
+
+    /// The tools that `caller` is told of: those that it can find and that the policy does not refuse to it before any arguments are
+    /// known. Where the policy is one of the host's own that cannot be looked into, those that it can find.
+    #[must_use]
+    pub fn listing(&self, caller: &CallContext<'_>) -> Listing {
+        let listing = Listing::of(self.tools(), caller);
+        match self.0.policy.gate() {
+            Some(policy) => listing.permitted(&policy, caller),
+            None => listing,
+        }
     }
 
     /// What is wired.

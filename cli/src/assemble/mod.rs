@@ -104,15 +104,63 @@ impl<'c> Plan<'c> {
         Ok(Open { gate: builder.build()?, stores })
     }
 
+    /// The same on an executor, for callers that come at the same time.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    #[cfg(feature = "mcp")]
+    pub(crate) fn open_async(
+        self,
+        runtime: impl callgate_async::runtime::Runtime,
+        extra: Option<SharedAudit>,
+    ) -> Result<OpenAsync, AssembleError> {
+        use callgate_async::seam::{Blocking, Immediate};
+
+        let stores = state::open(self.config, &self.files, extra)?;
+        let Self { config, registry, policy, .. } = self;
+        let gate = callgate_async::gate::Gate::builder(registry, runtime)
+            .policy(Immediate(policy))
+            .redact(&config.redacted_fields)
+            .policy_digest(config.digest())
+            .confirmation_ttl_ms(ttl_ms(config))
+            // A model has no other place for a token.
+            .accept_reserved_argument()
+            .limiter(Blocking(stores.limiter.clone()))
+            .confirmations(Blocking(stores.waiting.store()))
+            .audit(Blocking(stores.audit.clone()))
+            .digest_key(stores.digest_key)
+            .with_approvers()
+            .build()?;
+        Ok(OpenAsync { gate, stores })
+    }
+
     fn builder(self) -> GateBuilder {
         let Self { config, registry, policy, .. } = self;
-        let ttl = u64::try_from(config.confirmation.ttl.as_millis()).unwrap_or(u64::MAX);
         let builder = Gate::builder(registry)
             .policy(policy)
             .redact(&config.redacted_fields)
             .policy_digest(config.digest())
-            .confirmation_ttl_ms(ttl);
+            .confirmation_ttl_ms(ttl_ms(config));
         if config.confirmation.accept_reserved_argument { builder.accept_reserved_argument() } else { builder }
+    }
+}
+
+fn ttl_ms(config: &Config) -> u64 {
+    u64::try_from(config.confirmation.ttl.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A gate on an executor with its files.
+#[cfg(feature = "mcp")]
+pub(crate) struct OpenAsync {
+    pub(crate) gate: callgate_async::gate::Gate,
+    pub(crate) stores: state::Stores,
+}
+
+#[cfg(feature = "mcp")]
+impl OpenAsync {
+    /// As for [`Open::close`].
+    pub(crate) fn close(self) -> Option<String> {
+        self.stores.log.flush()
     }
 }
 

@@ -11,6 +11,8 @@ mod demo;
 mod init;
 mod inspect;
 mod sign;
+#[cfg(feature = "mcp")]
+mod serve;
 mod tools;
 
 pub(crate) use audit::parse_head;
@@ -68,6 +70,8 @@ fn run(line: CommandLine, terminal: &mut Terminal) -> Result<Exit, Trouble> {
     match line.command {
         Command::Call(args) => call::run(&args, &setting, terminal),
         Command::Tools(args) => tools::run(&args, &setting, terminal),
+        #[cfg(feature = "mcp")]
+        Command::Serve(args) => serve::run(&args, &setting, terminal),
         Command::Inspect(args) => inspect::run(&args, &setting, terminal),
         Command::Approvals(command) => approvals::run(&command, &setting, terminal),
         Command::Sign(args) => sign::run(&args, &setting, terminal),
