@@ -38,6 +38,10 @@ pub fn schema_agreement(data: &[u8]) {
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         made.validate_value(scanned.value(), &mut |violation| ours.push(violation.to_string()));
         admitted.validate_value(&parsed, &mut |violation| theirs.push(violation.to_string()));
+        // The one thing in which the core is stricter than what it exports: see `Schema::with_64_bits`.
+        if ours.iter().any(|told| told.contains("without point and exponent")) {
+            continue;
+        }
         assert_eq!(ours.is_empty(), theirs.is_empty(), "{text} {value} {ours:?} {theirs:?}");
         assert!(ours.iter().chain(&theirs).all(|told| !told.contains(CANARY)), "{ours:?} {theirs:?}");
     }
