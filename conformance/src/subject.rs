@@ -56,6 +56,13 @@ pub enum Records {
 }
 
 impl Declaration {
+    /// The same, without these.
+    #[must_use]
+    pub fn without(mut self, features: &[Feature]) -> Self {
+        self.supports.retain(|feature| !features.contains(feature));
+        self
+    }
+
     /// Everything, compared as strictly as can be.
     #[must_use]
     pub fn full(name: &str) -> Self {

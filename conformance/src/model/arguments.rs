@@ -1,5 +1,7 @@
 //! What the papers say about arguments: read strictly, checked, brought into bounds, shown without secrets.
 
+use std::cmp::Ordering;
+
 use serde_json::{Map, Value};
 
 use crate::world::Clamp;
@@ -61,8 +63,8 @@ pub(super) fn fits(schema: Option<&Value>, value: &Value) -> bool {
     keywords.iter().all(|(keyword, asked)| match (keyword.as_str(), value) {
         ("type", _) => asked.as_array().map_or(is_a(asked, value), |types| types.iter().any(|one| is_a(one, value))),
         ("enum", _) => asked.as_array().is_some_and(|all| all.contains(value)),
-        ("minimum", Value::Number(number)) => number.as_f64() >= asked.as_f64(),
-        ("maximum", Value::Number(number)) => number.as_f64() <= asked.as_f64(),
+        ("minimum", Value::Number(_)) => order(value, asked) != Some(Ordering::Less),
+        ("maximum", Value::Number(_)) => order(value, asked) != Some(Ordering::Greater),
         ("minLength", Value::String(text)) => Some(text.chars().count() as u64) >= asked.as_u64(),
         ("maxLength", Value::String(text)) => Some(text.chars().count() as u64) <= asked.as_u64(),
         ("items", Value::Array(items)) => items.iter().all(|item| fits(Some(asked), item)),
@@ -76,6 +78,15 @@ pub(super) fn fits(schema: Option<&Value>, value: &Value) -> bool {
         }
         _ => true,
     })
+}
+
+/// How numbers compare, digit by digit where both are whole.
+pub(super) fn order(one: &Value, other: &Value) -> Option<Ordering> {
+    let whole = |value: &Value| value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));
+    match (whole(one), whole(other)) {
+        (Some(one), Some(other)) => Some(one.cmp(&other)),
+        _ => one.as_f64()?.partial_cmp(&other.as_f64()?),
+    }
 }
 
 fn is_a(kind: &Value, value: &Value) -> bool {
@@ -96,8 +107,8 @@ pub(crate) fn clamped(clamps: &[Clamp], args: &Value) -> Value {
     let mut args = args.clone();
     for Clamp { field, min, max, max_length } in clamps {
         let Some(value) = args.get_mut(field) else { continue };
-        let below = |bound: &i64| value.as_f64().is_some_and(|number| number < *bound as f64);
-        let above = |bound: &i64| value.as_f64().is_some_and(|number| number > *bound as f64);
+        let below = |bound: &i64| order(value, &(*bound).into()) == Some(Ordering::Less);
+        let above = |bound: &i64| order(value, &(*bound).into()) == Some(Ordering::Greater);
         let bound = min.filter(below).or(max.filter(above));
         if let Some(bound) = bound {
             *value = bound.into();

@@ -19,7 +19,7 @@ use crate::world::{Body, Caller, Channel, Confirm, DEFAULT_APPROVER_SCOPE, Inter
 pub(crate) use arguments::{clamped, read};
 pub(crate) use budget::{Budgets, account};
 pub(crate) use policy::principal;
-use policy::{allows, definition, named_well, needed, same_caller};
+use policy::{allows, definition, named_well, needed};
 
 /// How long an interceptor that hangs takes, in milliseconds: one more than it has.
 const HUNG_MS: u64 = 1_001;
@@ -31,11 +31,7 @@ const REFUSALS: [&str; 4] = ["VALIDATION_ERROR", "TOOL_NOT_FOUND", "FORBIDDEN", 
 const NOT_MODELLED: [Feature; 6] =
     [Feature::Events, Feature::OutputCap, Feature::Reasons, Feature::Display, Feature::Inspect, Feature::Admission];
 
-static DECLARATION: LazyLock<Declaration> = LazyLock::new(|| {
-    let mut declaration = Declaration::full("model");
-    declaration.supports.retain(|feature| !NOT_MODELLED.contains(feature));
-    declaration
-});
+static DECLARATION: LazyLock<Declaration> = LazyLock::new(|| Declaration::full("model").without(&NOT_MODELLED));
 
 /// The model as a subject.
 #[derive(Debug, Default)]
@@ -84,10 +80,6 @@ struct End {
 /// A call that ends before its body starts.
 const fn no(code: &'static str) -> End {
     End { code: Some(code), effect: "none", data: Value::Null }
-}
-
-const fn yes(effect: &'static str, data: Value) -> End {
-    End { code: None, effect, data }
 }
 
 /// What is found out about a call on its way.
@@ -177,7 +169,7 @@ impl Model {
             let plan = json!({"tool": tool.name, "mutating": tool.mutating, "scopes_required": tool.scopes,
                 "args": arguments::shown(&args, &tool.secrets), "requires_confirmation": by != Confirm::Nobody,
                 "timeout": tool.timeout_ms() as f64 / 1_000.0});
-            return Ok(yes("none", json!({ "plan": plan })));
+            return Ok(End { code: None, effect: "none", data: json!({ "plan": plan }) });
         }
         // 7 confirm
         match ticket {
@@ -188,7 +180,7 @@ impl Model {
         // 8 emit_executing
         if let Some(answer) = self.intercept(&tool, &args)? {
             way.answered = true;
-            return Ok(yes("none", answer));
+            return Ok(End { code: None, effect: "none", data: answer });
         }
         if tool.mutating {
             let record = record("intent", call, None, "unknown", way);
@@ -203,7 +195,8 @@ impl Model {
         let found = self.tickets.iter_mut().enumerate().find(|(_, ticket)| ticket.token == token);
         let (at, ticket) = found.ok_or(no("CONFIRMATION_INVALID"))?;
         let open = matches!(ticket.state, State::Pending | State::Approved);
-        if !same_caller(&ticket.caller, &call.caller) || definition(&ticket.tool) != definition(tool) {
+        let caller = |caller: &Caller| (account(caller, None), caller.session.clone());
+        if caller(&ticket.caller) != caller(&call.caller) || definition(&ticket.tool) != definition(tool) {
             // Presented for something else: burnt, unless this is only a plan (invariant R4).
             if call.mode == Mode::Execute && open {
                 ticket.state = State::Spent;
@@ -250,7 +243,7 @@ impl Model {
             reached
         })?;
         way.asked = issued;
-        if issued { Ok(yes("none", data)) } else { Err(no("NO_APPROVER")) }
+        if issued { Ok(End { code: None, effect: "none", data }) } else { Err(no("NO_APPROVER")) }
     }
 
     /// Claims a ticket: once, whatever becomes of the call (invariant A5).
@@ -317,8 +310,8 @@ impl Model {
             Body::Echo | Body::Hang(_) => args,
             Body::Return(value) => value.clone(),
         };
-        let fits = arguments::fits(tool.output_schema.as_ref(), &data);
-        if fits { Ok(yes("done", data)) } else { Err(End { effect: "done", ..no("OUTPUT_INVALID") }) }
+        let code = (!arguments::fits(tool.output_schema.as_ref(), &data)).then_some("OUTPUT_INVALID");
+        Ok(End { code, effect: "done", data: if code.is_none() { data } else { Value::Null } })
     }
 
     /// A call that ends unexecuted keeps at most 1; a refused one costs an attempt. Gives what the caller is told instead when its

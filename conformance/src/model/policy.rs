@@ -1,8 +1,10 @@
 //! Who may do what, by what a caller, a tool, a channel and the rules say.
 
+use std::cmp::Ordering;
+
 use serde_json::Value;
 
-use super::budget::account;
+use super::arguments::order;
 use crate::event::Call;
 use crate::world::{Body, Caller, Channel, Confirm, Rule, RuleEffect, Tool};
 
@@ -28,10 +30,6 @@ pub(crate) fn principal(caller: &Caller) -> Option<String> {
     caller.principal.clone().filter(|principal| !principal.is_empty())
 }
 
-pub(super) fn same_caller(one: &Caller, other: &Caller) -> bool {
-    account(one, None) == account(other, None) && one.session == other.session
-}
-
 /// The grammars of names (invariant S3).
 pub(super) fn named_well(call: &Call) -> bool {
     let made_of =
@@ -52,7 +50,7 @@ fn matches(rule: &Rule, caller: &Caller, tool: &Tool, args: &Value) -> bool {
         None => *pattern == tool.name,
     };
     let large = rule.at_least.as_ref().is_none_or(|bound| match args.get(&bound.field) {
-        Some(Value::Number(number)) => number.as_f64().is_some_and(|number| number >= bound.value as f64),
+        Some(number @ Value::Number(_)) => order(number, &bound.value.into()) != Some(Ordering::Less),
         None | Some(Value::Null) => false,
         Some(_) => rule.effect == RuleEffect::Deny,
     });

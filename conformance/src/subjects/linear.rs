@@ -25,8 +25,7 @@ impl Linear {
     /// The core, in no world yet.
     #[must_use]
     pub fn new() -> Self {
-        let mut declaration = Declaration::full("callgate-core, stage after stage");
-        declaration.supports.retain(|feature| !LACKS.contains(feature));
+        let declaration = Declaration::full("callgate-core, stage after stage").without(&LACKS);
         Self { declaration, place: None }
     }
 }

@@ -22,8 +22,7 @@ impl Steps {
     /// The core, in no world yet.
     #[must_use]
     pub fn new() -> Self {
-        let mut declaration = Declaration::full("callgate-core, step by step");
-        declaration.supports.retain(|feature| !LACKS.contains(feature));
+        let declaration = Declaration::full("callgate-core, step by step").without(&LACKS);
         Self { declaration, place: None }
     }
 }

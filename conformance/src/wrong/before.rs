@@ -1,6 +1,6 @@
 //! What is told to the model in place of what was to be.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Twist, Wrong};
 use crate::event::{Call, Mode};
@@ -43,6 +43,9 @@ impl Wrong {
             Twist::NamesFolded => call.tool = call.tool.trim().to_lowercase(),
             // Reading it once with a parser that knows no better is all that it takes.
             Twist::LastKeyWins if read(&call.arguments).is_none() => rewrite(call, Value::Object),
+            Twist::Rounds if read(&call.arguments).is_some() => {
+                rewrite(call, |args| rounded(Value::Object(args)));
+            }
             Twist::Coerces if read(&call.arguments).is_some() => {
                 let properties = tool.and_then(|tool| tool.schema.as_ref()).and_then(|schema| schema.get("properties"));
                 if let Some(properties) = properties.cloned() {
@@ -123,6 +126,21 @@ fn rewrite(call: &mut Call, change: impl FnOnce(Map<String, Value>) -> Value) {
     }
     if let Ok(Value::Object(args)) = serde_json::from_str(&call.arguments) {
         call.arguments = change(args).to_string();
+    }
+}
+
+/// Whole numbers as a floating-point number keeps them.
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "that is what is wrong with it")]
+fn rounded(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(rounded).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, rounded(value))).collect(),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => json!(number as f64 as i64),
+            (None, Some(number)) => json!(number as f64 as u64),
+            (None, None) => Value::Number(number),
+        },
+        other => other,
     }
 }
 

@@ -87,6 +87,8 @@ twists! {
     NamesFolded = "names-folded" breaks ["S3"],
     /// Of two members with one key the last counts.
     LastKeyWins = "last-key-wins" breaks ["S2"],
+    /// Numbers are kept as floating-point numbers, rounded.
+    Rounds = "rounds" breaks ["S4"],
     /// A text that looks like a number is one.
     Coerces = "coerces" breaks ["S9"],
     /// Members that a schema does not name are dropped in silence.
