@@ -539,9 +539,14 @@ Examples:
   # one rule, with all that is wrong
   callgate conformance run --filter A5 -- ./adapter
   callgate conformance run --format junit --baseline known.json -- ./adapter
+  # a thousand scripts that nobody thought of; then the one that was found
+  callgate conformance run --random 1000 --seed 7 --save found -- ./adapter
+  callgate conformance run --vectors found -- ./adapter
+
+Ctrl-C ends a run with what is known so far.
 
 Exit status: 0 it holds what it was judged by, 1 it does not, or could not be
-judged, 2 usage.";
+judged, 2 usage, 128 and the number of a signal that ended it.";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ConformanceCommand {
@@ -563,6 +568,12 @@ pub(crate) struct ConformanceArgs {
     /// Where randomness comes from, for gates that can be told: the same seed repeats a run
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Instead of the vectors, run so many scripts of chance, and compare with the reference model
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["profile", "filter", "baseline", "vectors"], value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) random: Option<u32>,
+    /// Save the smallest script at which the gate differs from the model there, as a vector
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "random")]
+    pub(crate) save: Option<PathBuf>,
     /// How long one answer may take, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,

@@ -156,14 +156,6 @@ pub struct Kill {
     /// What is done at the point is done before the gate is killed; else it is not done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub done: bool,
-    /// So many milliseconds are missing from the time of day that the gate finds when it is started again, now.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub back: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// How something goes wrong.

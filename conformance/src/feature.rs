@@ -159,12 +159,7 @@ impl Vector {
                     of_tool(tool, &mut needs);
                 }
                 Act::Fault(_) => need(Feature::Faults),
-                Act::Kill(kill) => {
-                    need(if kill.at.is_some() { Feature::KillWithin } else { Feature::Kill });
-                    if kill.back > 0 {
-                        need(Feature::Clock);
-                    }
-                }
+                Act::Kill(kill) => need(if kill.at.is_some() { Feature::KillWithin } else { Feature::Kill }),
             }
         }
         let plain = |channel: &crate::world::Channel| *channel == crate::world::Channel::new(&channel.name);

@@ -36,6 +36,7 @@ pub mod random;
 pub mod report;
 pub mod run;
 pub mod serve;
+pub mod stop;
 pub mod subject;
 pub mod subjects;
 pub mod vector;

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::event::{Event, Seen};
+use crate::stop::Stop;
 use crate::subject::{Begun, Declaration, PROTOCOL, Subject, SubjectFault};
 use crate::wire::{Answer, Begin, Hello, MAX_LINE, Request};
 use crate::world::World;
@@ -15,12 +16,18 @@ use crate::world::World;
 /// How long a subject may take for one answer where nobody says otherwise.
 pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long an answer is waited for before it is asked whether to stop.
+const ROUND: Duration = Duration::from_millis(100);
+/// How much of a line that can't be read is told.
+const TOLD: usize = 200;
+
 /// A subject process. It is started anew after it failed, so that one vector that breaks it does not take the others along.
 #[derive(Debug)]
 pub struct Process {
     program: OsString,
     arguments: Vec<OsString>,
     patience: Duration,
+    stop: Stop,
     declaration: Declaration,
     line: Option<Line>,
 }
@@ -30,7 +37,7 @@ pub struct Process {
 struct Line {
     child: Child,
     input: ChildStdin,
-    answers: Receiver<io::Result<String>>,
+    answers: Receiver<Result<String, SubjectFault>>,
 }
 
 impl Process {
@@ -45,9 +52,16 @@ impl Process {
     ) -> Result<Self, SubjectFault> {
         let (program, arguments) = (program.into(), arguments.into_iter().map(Into::into).collect());
         let declaration = Declaration::full("");
-        let mut process = Self { program, arguments, patience, declaration, line: None };
+        let mut process = Self { program, arguments, patience, stop: Stop::default(), declaration, line: None };
         process.declaration = process.greet()?;
         Ok(process)
+    }
+
+    /// The same, not waited for any longer than until somebody asks to stop.
+    #[must_use]
+    pub fn until(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
     }
 
     fn greet(&mut self) -> Result<Declaration, SubjectFault> {
@@ -85,12 +99,29 @@ impl Process {
         text.push('\n');
         let ended = |error: io::Error| SubjectFault::Ended(error.to_string());
         line.input.write_all(text.as_bytes()).and_then(|()| line.input.flush()).map_err(ended)?;
-        let answer = match line.answers.recv_timeout(self.patience) {
-            Ok(answer) => answer.map_err(ended)?,
-            Err(RecvTimeoutError::Timeout) => return Err(SubjectFault::TimedOut(self.patience.as_millis())),
-            Err(RecvTimeoutError::Disconnected) => return Err(SubjectFault::Ended("it closed its output".to_owned())),
+        let mut left = self.patience;
+        let answer = loop {
+            let round = left.min(ROUND);
+            left = left.saturating_sub(round);
+            match line.answers.recv_timeout(round) {
+                Ok(answer) => break answer?,
+                Err(RecvTimeoutError::Timeout) if self.stop.asked() => return Err(SubjectFault::Stopped),
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                    return Err(SubjectFault::TimedOut(self.patience.as_millis()));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(SubjectFault::Ended("it closed its output".to_owned()));
+                }
+            }
         };
-        let unreadable = |error| SubjectFault::Protocol(format!("{error} in `{}`", answer.trim_end()));
+        let unreadable = |error| {
+            let mut told: String = answer.trim_end().chars().take(TOLD).collect();
+            if told.len() < answer.trim_end().len() {
+                told.push_str("...");
+            }
+            SubjectFault::Protocol(format!("{error} in `{told}`"))
+        };
         match serde_json::from_str(&answer).map_err(unreadable)? {
             Answer::Error(text) => Err(SubjectFault::GaveUp(text)),
             answer => Ok(answer),
@@ -117,13 +148,18 @@ impl Process {
     }
 }
 
-fn read_line(output: &mut impl BufRead) -> io::Result<String> {
-    let mut line = String::new();
+/// The next line: whole, of text, and not longer than a line may be.
+fn read_line(output: &mut impl BufRead) -> Result<String, SubjectFault> {
+    let ended = |error: io::Error| SubjectFault::Ended(error.to_string());
+    let broken = |why: String| Err(SubjectFault::Protocol(why));
+    let mut line = Vec::new();
     let most = u64::try_from(MAX_LINE).unwrap_or(u64::MAX);
-    match output.by_ref().take(most).read_line(&mut line)? {
-        0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it closed its output")),
-        _ if line.ends_with('\n') => Ok(line),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "a line does not end")),
+    let read = output.by_ref().take(most).read_until(b'\n', &mut line).map_err(ended)?;
+    match line.pop() {
+        None => Err(SubjectFault::Ended("it closed its output".to_owned())),
+        Some(b'\n') => String::from_utf8(line).or_else(|_| broken("a line is not UTF-8".to_owned())),
+        Some(_) if read >= MAX_LINE => broken(format!("a line is longer than {MAX_LINE} bytes")),
+        Some(_) => Err(SubjectFault::Ended("it closed its output in the middle of a line".to_owned())),
     }
 }
 

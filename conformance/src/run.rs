@@ -6,6 +6,8 @@ use crate::baseline::Baseline;
 use crate::compare::{Mismatch, compare, leaks};
 use crate::feature::Feature;
 use crate::play::{CannotGoOn, Play};
+use crate::random::{Chance, Hunted};
+use crate::stop::Stop;
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::vector::{Admission, Level, Profile, RuleNumber, Vector};
 
@@ -66,6 +68,10 @@ pub struct Report {
     pub seed: u64,
     /// Every vector, in the order in which they were run.
     pub judged: Vec<Judged>,
+    /// How many vectors were not run, because somebody asked to stop.
+    pub not_run: usize,
+    /// What scripts of chance came to, if there were any. The one at which the subject differs is among `judged`, too.
+    pub chance: Option<Chance>,
     /// Entries of the baseline whose vectors passed, or are not there (any more).
     pub stale: Vec<String>,
 }
@@ -106,13 +112,30 @@ impl Report {
         counts
     }
 
-    /// Whether the subject holds what it was judged by: nothing failed that must not and is not in the baseline, everything could be
-    /// judged, something was, and the baseline is not stale.
+    /// Whether the subject holds what it was judged by: nothing failed that must not and is not in the baseline, everything was run
+    /// and could be judged, something was, and the baseline is not stale.
     #[must_use]
     pub fn holds(&self) -> bool {
         let counts = self.counts();
-        let judged = counts.passed.saturating_add(counts.expected) > 0;
-        judged && counts.failed == 0 && counts.errored == 0 && self.stale.is_empty()
+        let by_chance = self.chance.as_ref().map_or(0, Chance::compared);
+        let judged = counts.passed.saturating_add(counts.expected).saturating_add(by_chance) > 0;
+        judged && counts.failed == 0 && counts.errored == 0 && self.stale.is_empty() && !self.is_cut_short()
+    }
+
+    /// Whether it ended before everything was run that was to be, because somebody asked to stop.
+    #[must_use]
+    pub fn is_cut_short(&self) -> bool {
+        let scripts = self.chance.as_ref().is_some_and(|chance| chance.run < chance.wanted && chance.found.is_none());
+        self.not_run > 0 || scripts && self.counts().errored == 0
+    }
+
+    /// The report of scripts of chance alone.
+    #[must_use]
+    pub fn of_chance(declaration: Declaration, hunted: Hunted) -> Self {
+        let Hunted { chance, judged } = hunted;
+        let seed = chance.seed;
+        let judged = judged.into_iter().collect();
+        Self { declaration, seed, judged, not_run: 0, chance: Some(chance), stale: Vec::new() }
     }
 }
 
@@ -121,6 +144,7 @@ impl Report {
 pub struct Runner {
     seed: u64,
     baseline: Baseline,
+    stop: Stop,
 }
 
 impl Runner {
@@ -144,6 +168,13 @@ impl Runner {
         self
     }
 
+    /// The same, up to the vector in which somebody asks to stop. What is known until then is reported.
+    #[must_use]
+    pub fn until(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
+    }
+
     /// Runs these vectors, all of them whatever comes of each. `progress` is told of each when it is over, with how many there are.
     ///
     /// `all` is how the baseline is judged: an entry is stale if its vector passed, or is not among these.
@@ -162,15 +193,21 @@ impl Runner {
                     Some(reason) => Verdict::Expected { mismatches, reason: reason.to_owned() },
                     None => Verdict::Failed(mismatches),
                 },
+                // Nobody knows what it would have come to.
+                Verdict::Errored(_) if self.stop.asked() => break,
                 verdict => verdict,
             };
             let Vector { id, reason, rules, level, profile, .. } = vector.clone();
             let one = Judged { id, reason, rules, level, profile, verdict };
             progress(&one, vectors.len());
             judged.push(one);
+            if self.stop.asked() {
+                break;
+            }
         }
         let stale = self.baseline.stale(&judged, all);
-        Report { declaration, seed: self.seed, judged, stale }
+        let not_run = vectors.len().saturating_sub(judged.len());
+        Report { declaration, seed: self.seed, judged, not_run, chance: None, stale }
     }
 }
 
@@ -182,19 +219,19 @@ pub fn judge(subject: &mut dyn Subject, declaration: &Declaration, vector: &Vect
     }
     match follow(subject, declaration, vector, seed) {
         Ok(()) => Verdict::Passed,
-        Err(Stop::Failed(mismatches)) => Verdict::Failed(mismatches),
-        Err(Stop::Said(why)) => Verdict::NotApplicable(Lacking::Said(why)),
-        Err(Stop::Errored(why)) => Verdict::Errored(why),
+        Err(Halt::Failed(mismatches)) => Verdict::Failed(mismatches),
+        Err(Halt::Said(why)) => Verdict::NotApplicable(Lacking::Said(why)),
+        Err(Halt::Errored(why)) => Verdict::Errored(why),
     }
 }
 
-enum Stop {
+enum Halt {
     Failed(Vec<Mismatch>),
     Said(String),
     Errored(String),
 }
 
-impl From<SubjectFault> for Stop {
+impl From<SubjectFault> for Halt {
     fn from(fault: SubjectFault) -> Self {
         match fault {
             SubjectFault::Unsupported(why) => Self::Said(why),
@@ -203,13 +240,13 @@ impl From<SubjectFault> for Stop {
     }
 }
 
-fn follow(subject: &mut dyn Subject, of: &Declaration, vector: &Vector, seed: u64) -> Result<(), Stop> {
+fn follow(subject: &mut dyn Subject, of: &Declaration, vector: &Vector, seed: u64) -> Result<(), Halt> {
     match (subject.begin(&vector.world, seed)?, vector.admission) {
-        (Begun::Unsupported(why), _) => return Err(Stop::Said(why)),
+        (Begun::Unsupported(why), _) => return Err(Halt::Said(why)),
         (Begun::Ready, None) => {}
         (Begun::Refused(_), Some(Admission::Refused)) => return Ok(()),
-        (Begun::Refused(why), None) => return Err(Stop::Failed(vec![admission("taken", &format!("refused: {why}"))])),
-        (Begun::Ready, Some(Admission::Refused)) => return Err(Stop::Failed(vec![admission("refused", "taken")])),
+        (Begun::Refused(why), None) => return Err(Halt::Failed(vec![admission("taken", &format!("refused: {why}"))])),
+        (Begun::Ready, Some(Admission::Refused)) => return Err(Halt::Failed(vec![admission("refused", "taken")])),
     }
     let mut play = Play::new(vector);
     let mut found = Vec::new();
@@ -221,14 +258,14 @@ fn follow(subject: &mut dyn Subject, of: &Declaration, vector: &Vector, seed: u6
                 found.push(cannot_go_on(at, &stop));
                 break;
             }
-            Err(wrong) => return Err(Stop::Errored(wrong.to_string())),
+            Err(wrong) => return Err(Halt::Errored(wrong.to_string())),
         };
         let seen = subject.event(&event)?;
         play.came_to(&event, &seen);
         compare(at, &step.expect, &seen, &of.compares, &mut found);
         leaks(at, vector, &seen, &mut found);
     }
-    if found.is_empty() { Ok(()) } else { Err(Stop::Failed(found)) }
+    if found.is_empty() { Ok(()) } else { Err(Halt::Failed(found)) }
 }
 
 fn admission(expected: &str, seen: &str) -> Mismatch {

@@ -122,6 +122,9 @@ pub enum SubjectFault {
     /// It says itself that such a thing can't happen in its world; the vector does not apply to it.
     #[error("the subject can't be judged by this: {0}")]
     Unsupported(String),
+    /// It was not waited for, because somebody asked to stop.
+    #[error("stopped before the subject had answered")]
+    Stopped,
     /// It says itself that it can't go on.
     #[error("the subject gave up: {0}")]
     GaveUp(String),

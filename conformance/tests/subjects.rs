@@ -112,6 +112,22 @@ fn all_failures_are_told() {
     assert_eq!(steps.len(), 2, "{mismatches:?}");
 }
 
+/// A small adapter, written from the protocol's page alone, in a third language.
+#[test]
+fn the_gate_in_javascript_holds_every_vector_that_applies_to_it() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/subjects/node/subject.mjs");
+    match Process::start("node", [script], DEFAULT_PATIENCE) {
+        Ok(mut node) => {
+            let report = run(&mut node);
+            let counts = report.counts();
+            assert!(report.holds() && counts.lenient == 0, "{}", human(&report));
+            assert!(counts.passed >= 140, "{counts:?}");
+        }
+        Err(SubjectFault::Start(why)) => println!("not judged, because there is no node: {why}"),
+        Err(fault) => panic!("{fault}"),
+    }
+}
+
 /// The independent subject, written from the protocol and the papers in another language.
 #[test]
 fn the_gate_in_python_holds_every_vector() {

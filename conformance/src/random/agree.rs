@@ -26,7 +26,12 @@ pub enum Apart {
         other: String,
     },
     /// One of them can't be put into such a world, or have such a thing happen in it.
-    NotApplicable(String),
+    NotApplicable {
+        /// The step that can't happen, from 0; `None`: the world can't be.
+        step: Option<usize>,
+        /// Why.
+        why: String,
+    },
     /// One of them could not be judged.
     Faulty(SubjectFault),
 }
@@ -35,7 +40,7 @@ impl fmt::Display for Apart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Differ { step, act, one, other } => write!(f, "step {step}, {act}:\n  {one}\nand\n  {other}"),
-            Self::NotApplicable(why) => f.write_str(why),
+            Self::NotApplicable { why, .. } => f.write_str(why),
             Self::Faulty(fault) => fault.fmt(f),
         }
     }
@@ -44,7 +49,7 @@ impl fmt::Display for Apart {
 impl From<SubjectFault> for Apart {
     fn from(fault: SubjectFault) -> Self {
         match fault {
-            SubjectFault::Unsupported(why) => Self::NotApplicable(why),
+            SubjectFault::Unsupported(why) => Self::NotApplicable { step: None, why },
             fault => Self::Faulty(fault),
         }
     }
@@ -57,7 +62,7 @@ impl From<SubjectFault> for Apart {
 pub fn compare(vector: &Vector, one: &mut dyn Subject, other: &mut dyn Subject, seed: u64) -> Result<(), Apart> {
     for begun in [one.begin(&vector.world, seed)?, other.begin(&vector.world, seed)?] {
         if let Begun::Unsupported(why) | Begun::Refused(why) = begun {
-            return Err(Apart::NotApplicable(why));
+            return Err(Apart::NotApplicable { step: None, why });
         }
     }
     let compares = common(&one.declaration().compares, &other.declaration().compares);
@@ -77,9 +82,13 @@ pub fn compare(vector: &Vector, one: &mut dyn Subject, other: &mut dyn Subject, 
             (Err(first), Err(second)) if first == second => continue,
             (first, second) => return Err(apart(&told(first), &told(second))),
         };
-        let seen_of_one = one.event(&first)?;
+        let at_this_step = |fault| match fault {
+            SubjectFault::Unsupported(why) => Apart::NotApplicable { step: Some(at), why },
+            fault => Apart::Faulty(fault),
+        };
+        let seen_of_one = one.event(&first).map_err(at_this_step)?;
         of_one.came_to(&first, &seen_of_one);
-        let seen_of_other = other.event(&second)?;
+        let seen_of_other = other.event(&second).map_err(at_this_step)?;
         of_other.came_to(&second, &seen_of_other);
         if let Err((one, other)) = agree(&seen_of_one, &seen_of_other, &compares, forgets) {
             return Err(apart(&one, &other));

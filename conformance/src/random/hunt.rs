@@ -15,7 +15,7 @@ use crate::event::{Outcome, Seen};
 use crate::model::Model;
 use crate::play::Play;
 use crate::run::{Judged, Verdict, judge};
-use crate::subject::Subject;
+use crate::subject::{Subject, SubjectFault};
 use crate::vector::{Act, Expect, ExpectedMark, ExpectedOutcome, Vector};
 
 /// How often a subject that could not be judged is tried again with the next script before it is given up.
@@ -32,6 +32,16 @@ pub struct Chance {
     pub run: usize,
     /// How many of them the subject can't be put into.
     pub not_applicable: usize,
+    /// The smallest script at which the subject differs from the model, as a vector that holds what the model shows.
+    pub found: Option<Box<Vector>>,
+}
+
+impl Chance {
+    /// How many scripts the subject and the model were compared at.
+    #[must_use]
+    pub const fn compared(&self) -> usize {
+        self.run.saturating_sub(self.not_applicable)
+    }
 }
 
 /// What a hunt came to.
@@ -39,9 +49,7 @@ pub struct Chance {
 pub struct Hunted {
     /// How many scripts were run.
     pub chance: Chance,
-    /// The smallest script at which the subject differs from the model, as a vector that holds what the model shows.
-    pub found: Option<Box<Vector>>,
-    /// What that vector came to, or that the subject could not be judged.
+    /// What the vector that was found came to, or that the subject could not be judged.
     pub judged: Option<Judged>,
 }
 
@@ -72,16 +80,30 @@ impl Random {
         while chance.run < self.scripts && progress(chance.run, 0).is_continue() {
             let Ok(mut tree) = script().new_tree(&mut runner) else { break };
             chance.run = chance.run.saturating_add(1);
-            let drawn = fitted(tree.current(), &supports);
-            match self.compared(&drawn, subject) {
+            let mut drawn = fitted(tree.current(), &supports);
+            let compared = loop {
+                match self.compared(&drawn, subject) {
+                    // What can't happen there is left out, and the rest is compared.
+                    Err(Apart::NotApplicable { step: Some(step), .. }) if drawn.script.len() > 1 => {
+                        drop(drawn.script.remove(step));
+                    }
+                    compared => break compared,
+                }
+            };
+            match compared {
                 Ok(()) => {}
-                Err(Apart::NotApplicable(_)) => chance.not_applicable = chance.not_applicable.saturating_add(1),
+                Err(Apart::NotApplicable { .. }) => chance.not_applicable = chance.not_applicable.saturating_add(1),
+                // Of the one that somebody asked to stop in nothing is known.
+                Err(Apart::Faulty(SubjectFault::Stopped)) => {
+                    chance.run = chance.run.saturating_sub(1);
+                    break;
+                }
                 Err(Apart::Faulty(fault)) => {
                     faults = faults.saturating_add(1);
                     if faults >= MOST_FAULTS {
                         let vector = self.expecting(drawn, chance.run);
                         let judged = Some(judged(&vector, Verdict::Errored(fault.to_string())));
-                        return Hunted { chance, found: None, judged };
+                        return Hunted { chance, judged };
                     }
                 }
                 Err(Apart::Differ { .. }) => {
@@ -90,7 +112,9 @@ impl Random {
                     let mut differs = |vector: &Vector| {
                         tried = tried.saturating_add(1);
                         stopped = stopped || progress(chance.run, tried).is_break();
-                        !stopped && matches!(self.compared(vector, subject), Err(Apart::Differ { .. }))
+                        !stopped
+                            && replaces_what_is_there(vector)
+                            && matches!(self.compared(vector, subject), Err(Apart::Differ { .. }))
                     };
                     let mut smallest = drawn;
                     let mut more = tree.simplify();
@@ -107,11 +131,12 @@ impl Random {
                     let vector = self.expecting(smallest, chance.run);
                     let verdict = self.verdict(&vector, subject);
                     let judged = Some(judged(&vector, verdict));
-                    return Hunted { chance, found: Some(Box::new(vector)), judged };
+                    chance.found = Some(Box::new(vector));
+                    return Hunted { chance, judged };
                 }
             }
         }
-        Hunted { chance, found: None, judged: None }
+        Hunted { chance, judged: None }
     }
 
     fn compared(&self, vector: &Vector, subject: &mut dyn Subject) -> Result<(), Apart> {
@@ -164,6 +189,12 @@ impl Random {
         vector.script = script;
         vector
     }
+}
+
+/// A vector may replace only tools that are there.
+fn replaces_what_is_there(vector: &Vector) -> bool {
+    let there = |name: &str| vector.world.tools.iter().any(|tool| tool.name == name);
+    vector.script.iter().all(|step| !matches!(&step.act, Act::Define(tool) if !there(&tool.name)))
 }
 
 fn judged(vector: &Vector, verdict: Verdict) -> Judged {

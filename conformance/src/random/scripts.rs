@@ -327,7 +327,7 @@ fn happening(at: usize) -> BoxedStrategy<Act> {
         Point::Execute,
         Point::Record,
     ];
-    let kill = (select(points), any::<bool>()).prop_map(|(at, done)| Act::Kill(Kill { at: Some(at), done, back: 0 }));
+    let kill = (select(points), any::<bool>()).prop_map(|(at, done)| Act::Kill(Kill { at: Some(at), done }));
     let define = (tool(TOOLS[0]), select(vec!["1", "2"]))
         .prop_map(|(tool, version)| Act::Define(Box::new(Tool { version: Some(version.to_owned()), ..tool })));
     prop_oneof![

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{lacking, scores};
+use crate::random::Chance;
 use crate::run::{Counts, Report, Verdict};
 
 const GROUPS: &[(char, &str)] = &[
@@ -57,6 +58,13 @@ pub fn human(report: &Report) -> String {
     for (why, count) in unfit {
         let _ = writeln!(text, "not applicable: {count}, because {why}");
     }
+    if let Some(vector) = report.chance.as_ref().and_then(|chance| chance.found.as_ref()) {
+        let _ = writeln!(
+            text,
+            "the script, with what the model shows:\n{}",
+            serde_json::to_string_pretty(vector).unwrap_or_default()
+        );
+    }
     if !text.is_empty() {
         text.push('\n');
     }
@@ -69,6 +77,16 @@ pub fn human(report: &Report) -> String {
         "{passed} passed, {failed} failed, {lenient} failed that need not pass, {expected} failed as expected, \
          {not_applicable} not applicable, {errored} not judged"
     );
+    if let Some(Chance { seed, wanted, run, not_applicable, found }) = &report.chance {
+        let what = if found.is_some() { "differs at the last of them" } else { "differs nowhere" };
+        let _ = writeln!(
+            text,
+            "{run} of {wanted} scripts of chance were run, seed {seed}, {not_applicable} not applicable; from the model the subject {what}"
+        );
+    }
+    if report.is_cut_short() {
+        let _ = writeln!(text, "STOPPED before everything was run: {} vectors are left", report.not_run);
+    }
     text
 }
 

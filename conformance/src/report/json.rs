@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{lacking, scores, word};
+use crate::random::Chance;
 use crate::run::{Counts, Report, Verdict};
 
 /// The report as JSON: the subject, the counts, the score of each rule, and every vector with what it came to.
@@ -37,8 +38,14 @@ pub fn json(report: &Report) -> Value {
         "subject": report.declaration, "seed": report.seed, "holds": report.holds(),
         "counts": {"passed": passed, "failed": failed, "lenient": lenient, "expected": expected,
             "not_applicable": not_applicable, "errored": errored},
-        "rules": rules.collect::<serde_json::Map<_, _>>(), "stale": report.stale, "vectors": vectors.collect::<Vec<_>>(),
+        "rules": rules.collect::<serde_json::Map<_, _>>(), "stale": report.stale, "not_run": report.not_run,
+        "random": report.chance.as_ref().map(chance), "vectors": vectors.collect::<Vec<_>>(),
     })
+}
+
+fn chance(chance: &Chance) -> Value {
+    let Chance { seed, wanted, run, not_applicable, found } = chance;
+    json!({"seed": seed, "wanted": wanted, "run": run, "not_applicable": not_applicable, "found": found})
 }
 
 fn mismatch(mismatch: &crate::compare::Mismatch) -> Value {

@@ -25,6 +25,28 @@ pub fn junit(report: &Report) -> Result<String, SerializeError> {
             document.add_test_suite(suite);
         }
     }
+    if let Some(chance) = &report.chance {
+        let mut suite = TestSuite::new("random");
+        let status = match &chance.found {
+            None => TestCaseStatus::success(),
+            Some(vector) => {
+                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+                status
+                    .set_message(format!("the subject differs from the model at script {}: {}", chance.run, vector.id));
+                status
+            }
+        };
+        let name = format!("{} of {} scripts of chance, seed {}", chance.run, chance.wanted, chance.seed);
+        suite.add_test_case(TestCase::new(name, status));
+        document.add_test_suite(suite);
+    }
+    if report.is_cut_short() {
+        let mut suite = TestSuite::new("run");
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_message(format!("stopped before everything was run; {} vectors are left", report.not_run));
+        suite.add_test_case(TestCase::new("to its end", status));
+        document.add_test_suite(suite);
+    }
     if !report.stale.is_empty() {
         let mut suite = TestSuite::new("baseline");
         for id in &report.stale {

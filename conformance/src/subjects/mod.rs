@@ -5,6 +5,8 @@
 
 mod answers;
 mod blocking;
+#[cfg(unix)]
+mod command;
 #[cfg(feature = "executors")]
 mod executors;
 mod judges;
@@ -16,6 +18,8 @@ mod time;
 mod watched;
 
 pub use blocking::Blocking;
+#[cfg(unix)]
+pub use command::{Command, Store};
 #[cfg(feature = "executors")]
 pub use executors::{Smol, Tokio};
 pub use linear::Linear;

@@ -180,8 +180,12 @@ impl Surroundings {
             }
             Event::Fault(fault) => self.watch.plant(*fault),
             Event::Kill(kill) if kill.at.is_some() => self.watch.plant_kill(*kill),
-            Event::Kill(kill) => self.time.rewind(kill.back),
-            Event::Call(_) | Event::Batch(_) | Event::Decide(_) | Event::Show(_) | Event::Inspect(_) => {}
+            Event::Kill(_)
+            | Event::Call(_)
+            | Event::Batch(_)
+            | Event::Decide(_)
+            | Event::Show(_)
+            | Event::Inspect(_) => {}
         }
         Ok(())
     }

@@ -87,7 +87,10 @@ impl Watch {
 
     /// A listener is told of something.
     pub(super) fn told(&self, event: Value) {
-        self.book().seen.told.push(event);
+        let mut book = self.book();
+        if !book.seen.killed {
+            book.seen.told.push(event);
+        }
     }
 
     /// A record is written.

@@ -119,6 +119,16 @@ fn the_gate_in_python_does_what_the_model_does() {
     }
 }
 
+#[test]
+fn the_gate_in_javascript_does_what_the_model_does() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/subjects/node/subject.mjs");
+    match Process::start("node", [program], DEFAULT_PATIENCE) {
+        Ok(node) => all_agree(SCRIPTS, Model::new(), node),
+        Err(SubjectFault::Start(why)) => println!("not compared, because there is no node: {why}"),
+        Err(fault) => panic!("{fault}"),
+    }
+}
+
 /// What a script shows of a subject that breaks a statement.
 fn follow(vector: &Vector, subject: &mut dyn Subject) -> Result<(), String> {
     subject.begin(&vector.world, 5).map_err(|fault| fault.to_string())?;
