@@ -192,12 +192,12 @@ pub(crate) struct CallArgs {
 const SIGN_EXAMPLES: &str = "\
 Examples:
   # the text, and a signature by a key of OpenSSH
-  callgate sign fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}' --host build-7 > call.json
+  callgate sign fs.write --args-file a.json --host build-7 > call.json
   ssh-keygen -Y sign -n callgate -f ~/.ssh/id_ed25519 call.json
   # the same at once, with a key that no passphrase locks
-  callgate sign fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}' --key id_ed25519 --out call.json
+  callgate sign fs.write --args-file a.json --key id_ed25519 --out call.json
   # on the host: runs once, within the window, and for these arguments alone
-  callgate call fs.write '{\"path\":\"a.txt\",\"content\":\"hi\"}' --signed call.json --principal ann";
+  callgate call fs.write --args-file a.json --signed call.json --principal ann";
 
 #[derive(Args, Debug)]
 #[command(after_help = SIGN_EXAMPLES)]
@@ -316,11 +316,43 @@ pub(crate) enum ApprovalsCommand {
     Approve(ApproveArgs),
     /// Have a request never run
     Deny(AnswerArgs),
+    /// Take back a request of one's own
+    Cancel(AnswerArgs),
+    /// Settle a request in doubt: its call was claimed and never heard of again
+    ///
+    /// Nothing runs again by itself. Whoever has found out what happened says so, with how it is known; that stands in the record. It takes
+    /// the scope `reconcile`.
+    Resolve(ResolveArgs),
+}
+
+/// What a call in doubt did.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// It took effect
+    Done,
+    /// It changed nothing
+    None,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ResolveArgs {
+    #[command(flatten)]
+    pub(crate) answer: AnswerArgs,
+    /// What the call did
+    #[arg(long, value_name = "OUTCOME")]
+    pub(crate) outcome: Outcome,
+    /// How that is known, for people and for the record
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) proof: String,
 }
 
 #[derive(Args, Debug)]
 #[command(after_help = APPROVE_EXAMPLES)]
 pub(crate) struct WaitingArgs {
+    /// Also what is decided, used up or in doubt, as far as it is kept: one's own, what one could decide, and with the scope
+    /// `reconcile` all of it
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Print the requests as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -459,7 +491,7 @@ Examples:
   callgate init
   # what would change, so that the servers of a client pass the gate
   callgate init --from vscode .vscode/mcp.json
-  callgate init --from claude ~/.config/Claude/claude_desktop_config.json ~/.config/callgate --write
+  callgate init --from claude claude_desktop_config.json ~/gate --write
 
 Values of environment variables and headers stay in the client's file, and
 are never shown.";

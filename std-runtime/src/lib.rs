@@ -72,4 +72,5 @@ pub mod tool;
 mod typed_text;
 pub mod update;
 mod value_text;
+pub mod verification;
 pub mod view;

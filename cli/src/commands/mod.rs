@@ -10,9 +10,9 @@ mod consent;
 mod demo;
 mod init;
 mod inspect;
-mod sign;
 #[cfg(feature = "mcp")]
 mod serve;
+mod sign;
 mod tools;
 
 pub(crate) use audit::parse_head;

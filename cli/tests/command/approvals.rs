@@ -114,3 +114,38 @@ fn d2_a_request_that_is_not_shown_whole_takes_its_digest() {
     answer(&world, "approve", &id, &[&BOSS[..], &["--digest", digest]].concat()).ok();
     world.call(&["fs.write", "--confirm", &token]).ok();
 }
+
+// A requester takes back what it asked; nobody else can, and nothing runs by it afterwards.
+#[test]
+fn a9_a_request_is_cancelled_by_who_asked() {
+    let world = World::with_config(CONFIG);
+    let (token, id) = ask(&world);
+    answer(&world, "cancel", &id, &BOSS).refused("NOT_FOUND");
+    let short = &id[..10];
+    answer(&world, "cancel", short, &[]).ok();
+    answer(&world, "approve", &id, &BOSS).refused("FORBIDDEN");
+    world.call(&["fs.write", "--confirm", &token]).refused("CONFIRMATION_INVALID");
+    answer(&world, "cancel", &id, &[]).refused("FORBIDDEN");
+    let listed = world.run(&["approvals", "list", "--all"]).ok().out;
+    assert!(listed.contains(short) && listed.contains("cancelled") && listed.contains("fs.write"), "{listed}");
+    let shown = world.run(&["approvals", "show", short, "--json"]).ok().json();
+    assert_eq!((&shown["state"], &shown["approval_id"]), (&"cancelled".into(), &id.as_str().into()));
+}
+
+// J4: what is not in doubt is not settled, whoever says so.
+#[test]
+fn j4_only_what_is_in_doubt_is_settled() {
+    let world = World::with_config(CONFIG);
+    let (token, id) = ask(&world);
+    answer(&world, "approve", &id, &BOSS).ok();
+    world.call(&["fs.write", "--confirm", &token]).ok();
+    assert_eq!(world.run(&["approvals", "show", &id, "--json"]).ok().json()["state"], "done");
+    let resolve = |who: &[&str]| {
+        let args = ["approvals", "resolve", &id, "--outcome", "done", "--proof", "the file is there"];
+        world.run(&[&args[..], who].concat())
+    };
+    resolve(&["--principal", "ops", "--scope", "reconcile"]).refused("FORBIDDEN");
+    resolve(&["--principal", "ops"]).refused("FORBIDDEN");
+    assert_eq!(world.run(&["approvals", "resolve", &id, "--outcome", "unknown", "--proof", "x"]).status, 2);
+    assert_eq!(world.run(&["approvals", "resolve", &id, "--outcome", "done"]).status, 2);
+}

@@ -70,3 +70,47 @@ fn j4_a_killed_call_leaves_its_intent() {
     // The gate goes on.
     world.call(&["time.now"]).ok();
 }
+
+// J4, J5: a confirmed call that was interrupted, or killed, is in doubt and stays so; nothing runs it again, and whoever has found out what
+// happened settles it, once, with a proof that stands in the record. Nobody waits for a lease here: it is put into the past.
+#[test]
+fn j4_a_confirmed_call_that_was_cut_off_is_in_doubt_until_it_is_settled() {
+    let config = PROGRAM.replace("confirm = \"nobody\"", "confirm = \"caller\"");
+    for kill in [false, true] {
+        let world = World::with_config(&config);
+        let token = world.ask(&["wait"]);
+        let mut child = world.start(&["call", "wait", "--confirm", &token]);
+        wait_for(&world.path("running"));
+        if kill {
+            child.kill().expect("it runs");
+            child.wait().expect("it ends");
+            let program: i32 = world.text("running").trim().parse().expect("a number");
+            kill_process(Pid::from_raw(program).expect("a process"), Signal::KILL).expect("it runs");
+            let database = rusqlite::Connection::open(world.path(".callgate/gate.db")).expect("a database");
+            let held = database.execute("UPDATE tickets SET held_until_ms = 0 WHERE state = 'reserved'", []);
+            assert_eq!(held, Ok(1));
+        } else {
+            signal(&child, Signal::INT);
+            child.wait().expect("it ends");
+        }
+        let all = || world.run(&["approvals", "list", "--all", "--json"]).ok().json();
+        let listed = all();
+        assert_eq!(listed[0]["state"], "in_doubt", "kill {kill}: {listed}");
+        let id = listed[0]["approval_id"].as_str().expect("an id").to_owned();
+        world.call(&["wait", "--confirm", &token]).refused("CONFIRMATION_INVALID");
+        let resolve = |scope: &str, proof: &str| {
+            let args = ["approvals", "resolve", &id[..12], "--outcome", "none", "--proof", proof];
+            world.run(&[&args[..], &["--principal", "ops", "--scope", scope]].concat())
+        };
+        resolve("other", "asked the bank").refused("NOT_FOUND");
+        resolve("reconcile", "  ").refused("VALIDATION_ERROR");
+        let settled = resolve("reconcile", "asked the bank").ok().out;
+        assert!(settled.contains("done (none)") && settled.contains("known by    asked the bank"), "{settled}");
+        resolve("reconcile", "asked again").refused("FORBIDDEN");
+        assert_eq!((&all()[0]["state"], &all()[0]["effect"]), (&"done".into(), &"none".into()));
+        let records = world.records();
+        let decision =
+            records.iter().find(|record| record["end"] == "resolve_none" && record["detail"] == "asked the bank");
+        assert_eq!(decision.expect("it is recorded")["principal"], "ops");
+    }
+}

@@ -83,7 +83,7 @@ fn a_full_disk_is_said() {
 #[test]
 fn every_command_explains_itself() {
     let world = World::new();
-    let commands: [&[&str]; 17] = [
+    let commands: [&[&str]; 24] = [
         &[],
         &["call"],
         &["tools"],
@@ -92,10 +92,17 @@ fn every_command_explains_itself() {
         &["approvals", "list"],
         &["approvals", "approve"],
         &["approvals", "deny"],
+        &["approvals", "show"],
+        &["approvals", "watch"],
+        &["approvals", "cancel"],
+        &["approvals", "resolve"],
+        &["sign"],
         &["demo"],
         &["audit"],
         &["audit", "tail"],
         &["audit", "verify"],
+        &["audit", "explain"],
+        &["audit", "export"],
         &["init"],
         &["config"],
         &["config", "check"],

@@ -231,13 +231,12 @@ impl Row {
                 StateName::Pending => TicketState::Pending,
                 StateName::Approved => TicketState::Approved,
                 StateName::Denied => TicketState::Denied,
-                StateName::Cancelled => TicketState::Cancelled,
+                // A claim that was written down before calls held theirs: just as spent, and nobody has to find out anything.
+                StateName::Cancelled | StateName::Claimed => TicketState::Cancelled,
                 StateName::Reserved { call, until_ms } => {
                     TicketState::Reserved { call: call.0, until: Timestamp::from_unix_millis(until_ms) }
                 }
                 StateName::InDoubt => TicketState::InDoubt,
-                // Just as spent, and nobody has to find out anything.
-                StateName::Claimed => TicketState::Cancelled,
                 StateName::Done { took_effect } => {
                     TicketState::Done(if took_effect { Effect::Done } else { Effect::None })
                 }

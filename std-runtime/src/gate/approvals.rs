@@ -1,13 +1,13 @@
 //! What approvers do at a gate: see what waits, and decide, with a record of each decision.
 
 use callgate_core::audit::{Decision, Record};
-use callgate_core::code::Code;
-use callgate_core::confirm::{DecideError, Decided, Verdict};
+use callgate_core::code::{Code, Effect};
+use callgate_core::confirm::{CancelError, DecideError, Decided, ReconcileError, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 
 use super::Gate;
-use crate::confirmations::{ConfirmationStore as _, DecideFault, PendingApproval, StoreFault};
+use crate::confirmations::{ConfirmationStore as _, DecideFault, PendingApproval, Resolution, StoreFault, TicketView};
 use crate::contain::contain;
 use crate::render::approver;
 
@@ -28,6 +28,12 @@ pub enum DecisionFault {
     /// The rules or the store refuse it.
     #[error(transparent)]
     Refused(#[from] DecideFault),
+    /// The request is not cancelled.
+    #[error(transparent)]
+    Cancel(CancelError),
+    /// The request stays in doubt.
+    #[error(transparent)]
+    Resolve(ReconcileError),
     /// The record of it could not be written, so it was not made (invariant J2).
     #[error("the decision could not be recorded, so it was not made")]
     Unrecorded,
@@ -38,11 +44,34 @@ impl DecisionFault {
     #[must_use]
     pub const fn code(&self) -> Code {
         match self {
-            Self::Refused(DecideFault::Unknown) => Code::NotFound,
-            Self::Refused(DecideFault::Refused(DecideError::Unauthenticated)) => Code::Unauthorized,
-            Self::Refused(DecideFault::Refused(_)) => Code::Forbidden,
+            Self::Refused(DecideFault::Unknown)
+            | Self::Cancel(CancelError::Unknown)
+            | Self::Resolve(ReconcileError::Unknown) => Code::NotFound,
+            Self::Refused(DecideFault::Refused(DecideError::Unauthenticated))
+            | Self::Resolve(ReconcileError::Unauthenticated) => Code::Unauthorized,
+            Self::Resolve(ReconcileError::NoProof | ReconcileError::StillUnknown) => Code::ValidationError,
+            Self::Refused(DecideFault::Refused(_)) | Self::Cancel(_) | Self::Resolve(_) => Code::Forbidden,
             Self::Refused(DecideFault::Store) => Code::StoreUnavailable,
             Self::Unrecorded => Code::AuditUnavailable,
+        }
+    }
+
+    /// The name in records.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Refused(DecideFault::Unknown)
+            | Self::Cancel(CancelError::Unknown)
+            | Self::Resolve(ReconcileError::Unknown) => "unknown",
+            Self::Refused(DecideFault::Refused(error)) => error.as_str(),
+            Self::Refused(DecideFault::Store) => "store",
+            Self::Cancel(_) => "settled",
+            Self::Resolve(ReconcileError::Unauthenticated) => "unauthenticated",
+            Self::Resolve(ReconcileError::MissingScope) => "missing_scope",
+            Self::Resolve(ReconcileError::NoProof) => "no_proof",
+            Self::Resolve(ReconcileError::StillUnknown) => "still_unknown",
+            Self::Resolve(_) => "not_in_doubt",
+            Self::Unrecorded => "unrecorded",
         }
     }
 }
@@ -60,6 +89,50 @@ impl<'g> Approvals<'g> {
         contain(|| self.0.0.confirmations.pending(approver, max)).unwrap_or(Err(StoreFault))
     }
 
+    /// The requests that `viewer` may be told of, whatever became of them: its own, those that it could decide, and with the scope
+    /// [`RECONCILE_SCOPE`](callgate_core::confirm::RECONCILE_SCOPE) all of its tenant; the oldest first, at most `max`. What was claimed by a
+    /// call that was never heard of again is found to be in doubt by this (invariant J4).
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn tickets(self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        contain(|| {
+            drop(self.0.0.confirmations.reap(MOST)?);
+            self.0.0.confirmations.tickets(viewer, max)
+        })
+        .unwrap_or(Err(StoreFault))
+    }
+
+    /// Withdraws a request for its requester, who no longer wants the call.
+    ///
+    /// # Errors
+    /// Says why it stays as it is.
+    pub fn cancel(self, ticket: Digest, requester: &CallContext<'_>) -> Result<(), DecisionFault> {
+        let decision = self.about(ticket, requester, "cancel", None);
+        self.recorded(&decision, || {
+            let cancelled = self.0.0.confirmations.cancel(ticket, requester).map_err(DecideFault::from)?;
+            cancelled.map_err(DecisionFault::Cancel)
+        })
+    }
+
+    /// Settles a request in doubt by what somebody found out, and tells what it is now. The proof stands in the record.
+    ///
+    /// # Errors
+    /// Says why it stays in doubt.
+    pub fn resolve(self, ticket: Digest, resolution: &Resolution<'_>) -> Result<TicketView, DecisionFault> {
+        let what = match resolution.effect {
+            Effect::Done => "resolve_done",
+            Effect::None => "resolve_none",
+            Effect::Unknown => "resolve_unknown",
+        };
+        let decision = self.about(ticket, &resolution.by, what, Some(resolution.proof));
+        self.recorded(&decision, || {
+            drop(self.0.0.confirmations.reap(MOST).map_err(DecideFault::from)?);
+            let settled = self.0.0.confirmations.reconcile(ticket, resolution).map_err(DecideFault::from)?;
+            settled.map_err(DecisionFault::Resolve)
+        })
+    }
+
     /// Takes an approver's decision on a pending call, by the ticket that its question named as `approval_id`. The first decision
     /// stands (invariant A9).
     ///
@@ -73,35 +146,48 @@ impl<'g> Approvals<'g> {
     ) -> Result<Decided, DecisionFault> {
         let asked = self.pending(approver, MOST).map_err(DecideFault::from)?;
         let asked = asked.into_iter().find(|asked| asked.ticket == ticket);
-        let gate = &self.0.0;
-        let settings = gate.common.settings.borrow();
+        let what = match verdict {
+            Verdict::Approve => "approve",
+            Verdict::Deny => "deny",
+        };
         let decision = Decision {
-            at: gate.common.now(),
-            by: *approver,
             tool: asked.as_ref().map_or("", |asked| asked.tool.as_str()),
             arguments: asked.as_ref().and_then(|asked| approver::digest_of(&asked.summary)),
+            ..self.about(ticket, approver, what, None)
+        };
+        self.recorded(&decision, || Ok(self.0.0.confirmations.decide(ticket, verdict, approver)?))
+    }
+
+    fn about<'d>(self, ticket: Digest, by: &CallContext<'d>, what: &'static str, note: Option<&'d str>) -> Decision<'d>
+    where
+        'g: 'd,
+    {
+        let common = &self.0.0.common;
+        let settings = common.settings.borrow();
+        Decision {
+            at: common.now(),
+            by: *by,
+            tool: "",
+            arguments: None,
             policy: settings.policy,
             ticket: Some(ticket),
-            what: match verdict {
-                Verdict::Approve => "approve",
-                Verdict::Deny => "deny",
-            },
+            what,
             refused: None,
-            note: None,
+            note,
             redaction: settings.redaction,
-        };
-        self.record(&decision).map_err(|()| DecisionFault::Unrecorded)?;
-        let decided = contain(|| gate.confirmations.decide(ticket, verdict, approver));
-        decided.unwrap_or(Err(DecideFault::Store)).map_err(|fault| {
-            let refused = DecisionFault::Refused(fault);
-            let why = match fault {
-                DecideFault::Unknown => "unknown",
-                DecideFault::Refused(error) => error.as_str(),
-                DecideFault::Store => "store",
-            };
+        }
+    }
+
+    /// Records a decision, then has it take effect, and records once more when it does not.
+    fn recorded<R>(
+        self,
+        decision: &Decision<'_>,
+        step: impl FnOnce() -> Result<R, DecisionFault>,
+    ) -> Result<R, DecisionFault> {
+        self.record(decision).map_err(|()| DecisionFault::Unrecorded)?;
+        contain(step).unwrap_or(Err(DecisionFault::Refused(DecideFault::Store))).inspect_err(|fault| {
             // That it was tried is recorded already; that it does not count is the safe side.
-            let _ = self.record(&Decision { refused: Some((refused.code(), why)), ..decision });
-            refused
+            let _ = self.record(&Decision { refused: Some((fault.code(), fault.as_str())), ..*decision });
         })
     }
 

@@ -3,6 +3,7 @@
 mod decide;
 mod list;
 mod request;
+mod settle;
 mod watch;
 #[cfg(feature = "web")]
 mod web;
@@ -10,7 +11,7 @@ mod web;
 use callgate_core::code::Code;
 use callgate_core::confirm::{DecideError, Verdict};
 use callgate_core::digest::Digest;
-use callgate_std::confirmations::{DecideFault, PendingApproval};
+use callgate_std::confirmations::{DecideFault, PendingApproval, TicketView};
 use callgate_std::context::{OwnedContext, random_request_id};
 use callgate_std::entropy::OsEntropy;
 use callgate_std::gate::DecisionFault;
@@ -35,6 +36,8 @@ pub(super) fn run(command: &ApprovalsCommand, setting: &Setting, terminal: &mut 
         ApprovalsCommand::Watch(args) if args.web => serve(args, setting, terminal),
         ApprovalsCommand::Watch(args) => watch::watch(args, setting),
         ApprovalsCommand::Approve(args) => decide::decide(Verdict::Approve, args, setting, terminal),
+        ApprovalsCommand::Cancel(args) => settle::cancel(args, setting, terminal),
+        ApprovalsCommand::Resolve(args) => settle::resolve(args, setting, terminal),
         ApprovalsCommand::Deny(args) => decide::decide(Verdict::Deny, &args.with_digest(None), setting, terminal),
     }
 }
@@ -71,22 +74,26 @@ impl Desk {
         pending.map_err(|fault| self.refused(DecideFault::from(fault).into()))
     }
 
+    /// What the approver may be told of, whatever became of it.
+    fn tickets(&self) -> Result<Vec<TicketView>, Trouble> {
+        let tickets = self.open.gate.approvals().tickets(&self.approver.borrow(), MOST);
+        tickets.map_err(|fault| self.refused(DecideFault::from(fault).into()))
+    }
+
+    /// The request that an id, or the start of one, names, whatever became of it.
+    fn find_any(&self, id: &str) -> Result<Option<TicketView>, Trouble> {
+        check_id(id)?;
+        one(self.tickets()?.into_iter().filter(|ticket| ticket.ticket.to_string().starts_with(id)))
+    }
+
     /// The ticket that an id, or the start of one, names; and the request, where it waits for this approver.
     fn find(&self, id: &str) -> Result<(Digest, Option<PendingApproval>), Trouble> {
-        let digits = id.len() >= LEAST_DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !digits {
-            return Err(Trouble::usage(format!("{} is no id of a request", visible(id)))
-                .with_help(format!("an id has 64 hexadecimal digits; its first {LEAST_DIGITS} or more will do")));
-        }
+        check_id(id)?;
         let waiting = self.pending()?;
-        let mut named = waiting.into_iter().filter(|request| request.ticket.to_string().starts_with(id));
-        match (named.next(), named.next(), id.parse()) {
-            (Some(request), None, _) => Ok((request.ticket, Some(request))),
-            (Some(_), Some(_), _) => {
-                Err(Trouble::usage("more than one request has an id that starts so").with_help("give more of it"))
-            }
-            (None, _, Ok(ticket)) => Ok((ticket, None)),
-            (None, _, Err(_)) => Err(self.refused(DecideFault::Unknown.into())),
+        match (one(waiting.into_iter().filter(|request| request.ticket.to_string().starts_with(id)))?, id.parse()) {
+            (Some(request), _) => Ok((request.ticket, Some(request))),
+            (None, Ok(ticket)) => Ok((ticket, None)),
+            (None, Err(_)) => Err(self.refused(DecideFault::Unknown.into())),
         }
     }
 
@@ -112,5 +119,24 @@ impl Desk {
             Some(help) => trouble.with_help(help),
             None => trouble,
         }
+    }
+}
+
+/// Whether it is an id of a request, or the start of one.
+fn check_id(id: &str) -> Result<(), Trouble> {
+    if id.len() >= LEAST_DIGITS && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(());
+    }
+    Err(Trouble::usage(format!("{} is no id of a request", visible(id)))
+        .with_help(format!("an id has 64 hexadecimal digits; its first {LEAST_DIGITS} or more will do")))
+}
+
+/// The only one of these, if there is one.
+fn one<T>(mut named: impl Iterator<Item = T>) -> Result<Option<T>, Trouble> {
+    match (named.next(), named.next()) {
+        (Some(_), Some(_)) => {
+            Err(Trouble::usage("more than one request has an id that starts so").with_help("give more of it"))
+        }
+        (first, _) => Ok(first),
     }
 }

@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
-use callgate_std::confirmations::PendingApproval;
+use callgate_core::confirm::TicketState;
+use callgate_std::confirmations::{PendingApproval, TicketView};
 use callgate_std::render::approver::{self, Strict};
 use serde_json::{Value, json};
 
-use crate::terminal::{BOLD, Brush, DIM, NAME, WARN};
+use crate::table::Cell;
+use crate::terminal::{BAD, BOLD, Brush, DIM, NAME, WARN};
 
 /// How many digits of an id are shown where it is only to be typed again.
 pub(super) const SHORT: usize = 12;
@@ -64,5 +66,87 @@ pub(super) fn json(request: &PendingApproval) -> Value {
         "scope": request.scope,
         "issued_at": request.issued_at.to_string(),
         "expires_at": request.expires_at.to_string(),
+    })
+}
+
+/// Where a request stands, in a word.
+pub(super) fn state(ticket: &TicketView) -> String {
+    match ticket.state {
+        _ if ticket.expired => "expired".to_owned(),
+        TicketState::Done(effect) => format!("done ({effect})"),
+        TicketState::Pending if ticket.needs > 1 => {
+            format!("pending ({} of {})", ticket.approved_by.len(), ticket.needs)
+        }
+        state => state.as_str().to_owned(),
+    }
+}
+
+/// One line about a request.
+pub(super) fn ticket_row(ticket: &TicketView) -> [Cell; 5] {
+    let mut id = ticket.ticket.to_string();
+    id.truncate(SHORT);
+    let style = match ticket.state {
+        TicketState::InDoubt => BAD,
+        TicketState::Pending | TicketState::Approved | TicketState::Reserved { .. } if !ticket.expired => WARN,
+        _ => DIM,
+    };
+    [
+        Cell::painted(NAME, id),
+        Cell::painted(style, state(ticket)),
+        Strict(&ticket.tool).to_string().into(),
+        ticket.principal.as_deref().map_or_else(|| "nobody known".to_owned(), |who| Strict(who).to_string()).into(),
+        ticket.issued_at.to_string().into(),
+    ]
+}
+
+/// A request, whatever became of it.
+pub(super) fn ticket_text(ticket: &TicketView, brush: Brush) -> String {
+    let mut text = format!("{}\n", brush.paint(NAME, &ticket.ticket));
+    let who = ticket.principal.as_deref().map_or_else(|| "nobody known".to_owned(), |who| Strict(who).to_string());
+    let approved: Vec<_> = ticket.approved_by.iter().map(|who| Strict(who).to_string()).collect();
+    let mut about = vec![
+        ("state", state(ticket)),
+        ("tool", Strict(&ticket.tool).to_string()),
+        ("asked by", format!("{who} through {}, request {}", Strict(&ticket.channel), Strict(&ticket.request_id))),
+        ("asked at", ticket.issued_at.to_string()),
+        ("until", ticket.expires_at.to_string()),
+    ];
+    if !approved.is_empty() {
+        about.push(("approved by", approved.join(", ")));
+    }
+    if let Some(proof) = &ticket.proof {
+        about.push(("known by", Strict(proof).to_string()));
+    }
+    for (name, value) in about {
+        // A string takes everything.
+        let _ = writeln!(text, "  {} {value}", brush.paint(DIM, format!("{name:<11}")));
+    }
+    for line in ticket.summary.lines() {
+        let _ = writeln!(text, "  | {}", brush.paint(BOLD, line));
+    }
+    text
+}
+
+pub(super) fn ticket_json(ticket: &TicketView) -> Value {
+    json!({
+        "approval_id": ticket.ticket.to_string(),
+        "state": ticket.state.as_str(),
+        "effect": match ticket.state {
+            TicketState::Done(effect) => Some(effect.as_str()),
+            _ => None,
+        },
+        "expired": ticket.expired,
+        "tool": ticket.tool,
+        "shown": ticket.summary,
+        "needs": ticket.needs,
+        "approved_by": ticket.approved_by,
+        "tenant": ticket.tenant,
+        "principal": ticket.principal,
+        "channel": ticket.channel,
+        "request_id": ticket.request_id,
+        "scope": ticket.scope,
+        "issued_at": ticket.issued_at.to_string(),
+        "expires_at": ticket.expires_at.to_string(),
+        "proof": ticket.proof,
     })
 }
