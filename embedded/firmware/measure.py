@@ -17,10 +17,10 @@ import tempfile
 
 from qemu import MACHINE, Line
 
-STACK, STACK_SIZE = 0x2000_0000, 48 * 1024
+STACK, STACK_SIZE = 0x2000_0000, 96 * 1024
 PAINT = 0xA5
-# `cortex_m::asm::delay(n)` runs a loop of two instructions n/2 + 1 times.
-DELAY = 2 * (100_000 // 2 + 1)
+# `cortex_m::asm::delay(n)` runs a loop of two instructions n + 1 times.
+DELAY = 2 * (100_000 + 1)
 FLASH_GOAL, RAM_GOAL = 32 * 1024, 4 * 1024
 
 
@@ -60,7 +60,7 @@ def run(elf):
             said = []
             while (text := line.receive()) != "done":
                 said.append(text.split())
-            monitor(control, f"pmemsave {STACK:#x} {STACK_SIZE} {painted}")
+            save_memory(control, painted)
             with open(painted, "rb") as file:
                 memory = file.read()
         finally:
@@ -70,15 +70,17 @@ def run(elf):
     return said, STACK_SIZE - untouched
 
 
-def monitor(path, command):
+def save_memory(control, path):
+    save = {"execute": "pmemsave", "arguments": {"val": STACK, "size": STACK_SIZE, "filename": path}}
     with socket.socket(socket.AF_UNIX) as qmp:
-        qmp.connect(path)
+        qmp.connect(control)
         lines = qmp.makefile("rw")
         lines.readline()
-        for request in ({"execute": "qmp_capabilities"}, {"execute": "human-monitor-command", "arguments": {"command-line": command}}):
+        for request in ({"execute": "qmp_capabilities"}, save):
             print(json.dumps(request), file=lines, flush=True)
-            while "return" not in json.loads(lines.readline()):
-                pass
+            while "return" not in (said := json.loads(lines.readline())):
+                if "error" in said:
+                    raise OSError(said["error"]["desc"])
 
 
 def main():

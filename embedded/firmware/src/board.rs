@@ -65,6 +65,9 @@ static TICKS: Mutex<Cell<u64>> = Mutex::new(Cell::new(0));
 static TIMER: Mutex<RefCell<Option<SYST>>> = Mutex::new(RefCell::new(None));
 /// Ticks a second: more than bytes can come over a line.
 const RATE: u32 = 20_000;
+/// What the core of the emulated board runs at from its start. The real chip starts at 16 MHz; there, set its clocks to the same with
+/// `Clocks::hse(..).sysclk(168.MHz())`, which the emulator does not have.
+const CORE_HZ: u32 = 168_000_000;
 
 #[exception]
 fn SysTick() {
@@ -109,7 +112,7 @@ impl Board {
             PANEL.rx.borrow_ref_mut(token).replace(panel_rx);
         });
         core.SYST.set_clock_source(SystClkSource::Core);
-        core.SYST.set_reload(rcc.clocks.sysclk().to_Hz() / RATE - 1);
+        core.SYST.set_reload(CORE_HZ / RATE - 1);
         core.SYST.clear_current();
         core.SYST.enable_counter();
         core.SYST.enable_interrupt();

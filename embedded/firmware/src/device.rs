@@ -4,8 +4,10 @@ use core::cell::{Cell, OnceCell, RefCell};
 use core::fmt::{self, Write};
 
 use callgate_core::audit::{AuditFault, Record};
-use callgate_core::call::{Attempts, Closed, Executing, Finished, IssueFault, Issued, Loaded, Lookup, Ran, StoreFault};
-use callgate_core::confirm::{By, Presented, Refusal};
+use callgate_core::call::{
+    Asking, Attempts, Closed, Executing, Finished, IssueFault, Issued, Loaded, Lookup, Ran, Redeeming, StoreFault,
+};
+use callgate_core::confirm::{By, Refusal};
 use callgate_core::context::{CallContext, Mode, Scopes};
 use callgate_core::digest::{Digest, DigestBuilder, DigestKey};
 use callgate_core::entropy::{Entropy, EntropyError};
@@ -13,7 +15,7 @@ use callgate_core::fixed::{AuditRing, CallBudget, Confirmations, Limiter, Questi
 use callgate_core::intercept::Interception;
 use callgate_core::json::{KeySlot, Limits, Object, Value, scan};
 use callgate_core::limit::{Allowance, Quota};
-use callgate_core::policy::{ChannelPolicy, ChannelTable, PolicyGate};
+use callgate_core::policy::{ChannelPolicy, ChannelTable, Decision, PolicyGate, Subject};
 use callgate_core::request::{Envelope, Request, Settings};
 use callgate_core::step::Step;
 use callgate_core::time::Now;
@@ -37,7 +39,9 @@ const QUOTA: Quota = match Quota::per_window(20, 20_000) {
 /// The line of the agent asks for a principal, and goes by scopes; what is not listed blocks everything that changes anything.
 const CHANNELS: &[ChannelPolicy<'static>] = &[ChannelPolicy::new("serial")];
 
-type Carried<'a> = Envelope<'a>;
+/// A call stays in its place, and what goes from stage to stage is its address: a call that is moved costs a load and a store for each of
+/// its words, at each stage.
+type Carried<'a> = &'a mut Envelope<'a>;
 type Stepped<'a> = Step<Carried<'a>, &'static Tool>;
 
 /// What the gate keeps: `PLACES` questions with `TEXT` bytes of texts each, `KEYS` budgets, `RING` bytes of log.
@@ -122,6 +126,7 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
     ///
     /// # Errors
     /// Those of `out`.
+    #[inline(never)]
     pub fn line(
         &self,
         line: &[u8],
@@ -143,9 +148,9 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
             .with_principal("agent")
             .with_scopes(Scopes::new("valves"))
             .with_mode(if asked.plan { Mode::Plan } else { Mode::Execute });
-        let envelope = Envelope::new(caller, request, Settings::new(key), &mut keys);
+        let mut envelope = Envelope::new(caller, request, Settings::new(key), &mut keys);
         let mut room = Some(room.as_mut_slice());
-        let mut parked = Parked::Ready(Step::start(envelope, now()));
+        let mut parked = Parked::Ready(Step::start(&mut envelope, now()));
         loop {
             parked = match parked {
                 Parked::Ready(Step::Done(outcome)) => return outcome.write_json(out),
@@ -170,7 +175,8 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
         }
     }
 
-    /// Gives a step what it asks for.
+    /// Gives a step what it asks for. What each answer needs of the stack is its own, and not that of all of them together.
+    #[inline(never)]
     fn answer<'a>(&self, step: Stepped<'a>, room: &mut Option<&'a mut [u8]>, now: Now) -> Stepped<'a> {
         match step {
             Step::Find(call) => {
@@ -189,7 +195,7 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
                 loading.answer(found)
             }
             Step::Authorize(call) => {
-                let decision = PolicyGate::new(ChannelTable::new(CHANNELS)).decide(&call.subject());
+                let decision = decide(&call.subject());
                 call.answer(decision)
             }
             Step::Charge(call) => {
@@ -200,14 +206,11 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
                 call.answer(charged)
             }
             Step::Issue(asking) => {
-                let issued = {
-                    let summary = asking.summary();
-                    self.issue(&Question::of(&asking, &summary), now)
-                };
+                let issued = self.issue(&asking, now);
                 asking.answer(issued)
             }
             Step::Redeem(redeeming) => {
-                let claimed = self.claim(redeeming.ticket(), &redeeming.presented(), now);
+                let claimed = self.claim(&redeeming, now);
                 redeeming.answer(claimed)
             }
             Step::Intercept(call) => call.answer(Interception::Continue),
@@ -234,6 +237,7 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
         self.tools.iter().find(|tool| tool.spec().name == name).map_or(Lookup::Unknown, Lookup::Found)
     }
 
+    #[inline(never)]
     fn load<'a>(
         &self,
         ticket: Option<Digest>,
@@ -244,24 +248,29 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
         self.confirmations.try_borrow_mut().map_err(|_| StoreFault)?.load(ticket, room, now)
     }
 
-    fn issue(&self, question: &Question<'_>, now: Now) -> Result<Issued, IssueFault> {
+    #[inline(never)]
+    fn issue(&self, asking: &Asking<Carried<'_>, &'static Tool>, now: Now) -> Result<Issued, IssueFault> {
         let mut store = self.confirmations.try_borrow_mut().map_err(|_| IssueFault::Store)?;
-        store.issue(question, TTL_MS, &self.entropy, now)
+        let summary = asking.summary();
+        store.issue(&Question::of(asking, &summary), TTL_MS, &self.entropy, now)
     }
 
+    #[inline(never)]
     fn claim(
         &self,
-        ticket: Digest,
-        presented: &Presented,
+        redeeming: &Redeeming<Carried<'_>, &'static Tool>,
         now: Now,
     ) -> Result<Result<By, Refusal>, StoreFault> {
-        Ok(self.confirmations.try_borrow_mut().map_err(|_| StoreFault)?.claim(ticket, presented, now))
+        let mut store = self.confirmations.try_borrow_mut().map_err(|_| StoreFault)?;
+        Ok(store.claim(redeeming.ticket(), &redeeming.presented(), now))
     }
 
+    #[inline(never)]
     fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
         self.ring.try_borrow_mut().map_err(|_| AuditFault)?.record(record)
     }
 
+    #[inline(never)]
     fn settle(&self, closed: &Closed<Carried<'_>, &'static Tool>, now: Now) -> Option<Attempts> {
         let settlement = closed.settlement();
         if let (Some(refund), Ok(mut limiter)) = (settlement.refund, self.limiter.try_borrow_mut()) {
@@ -278,6 +287,11 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
             Err(_) => Err(StoreFault),
         })
     }
+}
+
+#[inline(never)]
+fn decide(subject: &Subject<'_>) -> Decision<&'static str> {
+    PolicyGate::new(ChannelTable::new(CHANNELS)).decide(subject)
 }
 
 /// The valve is where it is to be.
@@ -298,6 +312,7 @@ struct Asked<'l> {
 
 impl<'l> Asked<'l> {
     /// Reads a line; nothing when it is none. What is wrong with the arguments is the gate's to tell, so they are taken as they stand.
+    #[inline(never)]
     fn read(line: &'l [u8], keys: &mut [KeySlot]) -> Option<Self> {
         let line = scan(line, keys, &Limits::DEFAULT).ok()?.value();
         let known = ["id", "tool", "arguments", "token", "plan"];

@@ -35,7 +35,8 @@ const LIMIT_MS: u64 = 1_000;
 /// When the clock starts, in milliseconds since the Unix epoch.
 const START_MS: u64 = 1_796_000_000_000;
 
-type Carried<'x> = Envelope<'x, &'x str>;
+/// In its place: what goes from stage to stage is the address.
+type Carried<'x> = &'x mut Envelope<'x, &'x str>;
 type Stepped<'x> = Step<Carried<'x>, &'x Scripted<'x>>;
 
 /// What surrounds the gate of a world.
@@ -229,14 +230,8 @@ impl Host {
         let key = DigestKey::new([7; 32]);
         let request = Request { tool: call.tool, arguments: call.arguments.as_bytes(), token: call.token };
         let caller = call.caller.context(scopes, call.id, call.mode());
-        self.steps(
-            world,
-            judge,
-            tool,
-            Envelope::new(caller, request, Settings::new(&key), &mut keys).with_texts(),
-            &mut room,
-            out,
-        )
+        let mut envelope = Envelope::new(caller, request, Settings::new(&key), &mut keys).with_texts();
+        self.steps(world, judge, tool, &mut envelope, &mut room, out)
     }
 
     fn steps<'x>(

@@ -116,7 +116,7 @@ mod gate {
             }
             writeln!(say, "call {name} {} {}", began.wrapping_sub(ended) & 0x00ff_ffff, out.bytes)?;
         }
-        writeln!(say, "state {} {}", size_of::<Envelope<'_>>(), size_of::<Step<Envelope<'_>, &Device>>())?;
+        writeln!(say, "state {} {}", size_of::<Envelope<'_>>(), size_of::<Step<&mut Envelope<'_>, &Device>>())?;
         writeln!(say, "gate {}", size_of::<Small>())
     }
 }
