@@ -1,5 +1,8 @@
 //! What may stand on the command line.
 
+#[cfg(feature = "mcp")]
+mod behind;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -8,6 +11,9 @@ use callgate_core::digest::Digest;
 use callgate_core::name::{NameError, check_label, check_principal, check_scope};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
+
+#[cfg(feature = "mcp")]
+pub(crate) use behind::{PinArgs, PinsCommand, PinsListArgs, ProxyArgs};
 
 const ABOUT: &str = "The gate that every tool call of an AI agent passes";
 const LONG_ABOUT: &str = "\
@@ -86,6 +92,13 @@ pub(crate) enum Command {
     /// Serve the tools to MCP clients
     #[cfg(feature = "mcp")]
     Serve(Box<ServeArgs>),
+    /// Stand in front of other MCP servers
+    #[cfg(feature = "mcp")]
+    Proxy(Box<ProxyArgs>),
+    /// See what tools of MCP servers looked like, and accept what changed
+    #[cfg(feature = "mcp")]
+    #[command(subcommand)]
+    Pins(PinsCommand),
     /// See what waits for an approver, and approve or deny it
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
@@ -281,6 +294,14 @@ as one of them is given nothing is made up: no principal unless it is named, and
 #[derive(Args, Debug)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) served: ServedArgs,
+}
+
+/// Who calls over a protocol that says nothing of it.
+#[cfg(feature = "mcp")]
+#[derive(Args, Debug)]
+pub(crate) struct ServedArgs {
     /// The channel that the calls come through [default: mcp]
     #[arg(long, value_parser = channel, help_heading = CALLER, long_help = format!("The channel that the calls come through [default: mcp]\n\n{SERVED_HELP}"))]
     pub(crate) channel: Option<String>,

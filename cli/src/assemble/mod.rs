@@ -8,6 +8,8 @@ mod signed;
 mod state;
 mod stores;
 mod tools;
+#[cfg(feature = "mcp")]
+pub(crate) mod upstreams;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -114,11 +116,26 @@ impl<'c> Plan<'c> {
         runtime: impl callgate_async::runtime::Runtime,
         extra: Option<SharedAudit>,
     ) -> Result<OpenAsync, AssembleError> {
+        let registry = self.registry.clone();
+        self.open_async_over(registry, runtime, extra)
+    }
+
+    /// The same over other tools than those of the configuration.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    #[cfg(feature = "mcp")]
+    pub(crate) fn open_async_over(
+        self,
+        tools: impl callgate_std::registry::ToolSource + 'static,
+        runtime: impl callgate_async::runtime::Runtime,
+        extra: Option<SharedAudit>,
+    ) -> Result<OpenAsync, AssembleError> {
         use callgate_async::seam::{Blocking, Immediate};
 
         let stores = state::open(self.config, &self.files, extra)?;
-        let Self { config, registry, policy, .. } = self;
-        let gate = callgate_async::gate::Gate::builder(registry, runtime)
+        let Self { config, policy, .. } = self;
+        let gate = callgate_async::gate::Gate::builder(tools, runtime)
             .policy(Immediate(policy))
             .redact(&config.redacted_fields)
             .policy_digest(config.digest())

@@ -30,6 +30,8 @@ pub(crate) struct StateFiles {
     pub(crate) digest_key: PathBuf,
     /// The nonces of signed consent, where what waits is kept as text.
     pub(crate) nonces: PathBuf,
+    /// What tools of MCP servers looked like.
+    pub(crate) pins: PathBuf,
     /// The log.
     pub(crate) audit: PathBuf,
 }
@@ -40,7 +42,7 @@ impl StateFiles {
     ///
     /// Versions before the database kept texts in its place. Where they are and the database is not, they are gone on with:
     /// nothing that waits is lost, and the log stays one chain.
-    pub(super) fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config) -> Self {
         let own = config.dir.join(OWN_DIRECTORY);
         let (database, [state, log]) = (own.join(DATABASE), EARLIER.map(|name| own.join(name)));
         let earlier = !database.exists() && (state.exists() || log.exists());
@@ -50,6 +52,7 @@ impl StateFiles {
         Self {
             limits: beside("limits"),
             digest_key: beside("key"),
+            pins: beside("pins"),
             nonces: beside("nonces"),
             audit: kept(&config.audit_file, log),
             confirmations,
@@ -59,12 +62,13 @@ impl StateFiles {
     /// Every file that belongs to the gate, those that stand beside the others included: no tool may write them (invariant
     /// P6).
     pub(crate) fn all(&self) -> Vec<PathBuf> {
-        let Self { confirmations, limits, digest_key, nonces, audit } = self;
+        let Self { confirmations, limits, digest_key, nonces, pins, audit } = self;
         let mut files = Vec::new();
         for (file, companions) in [
             (confirmations, &["lock", "new"][..]),
             (limits, &["lock", "new"]),
             (digest_key, &["lock", "new"]),
+            (pins, &["lock", "new"]),
             (nonces, &[]),
             (audit, &["head", "head.new", "torn", "lock", "new"]),
         ] {

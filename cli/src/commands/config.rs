@@ -41,6 +41,7 @@ pub(super) fn show(args: &ConfigArgs, setting: &Setting, terminal: &mut Terminal
         ("Confirmation", confirmation(&config)),
         ("Redaction", redaction(&config)),
         ("Tools", tools(&plan)),
+        ("MCP servers", upstreams(&config)),
     ];
     let (width, brush) = (terminal.out.width(), terminal.out.brush());
     let text: Vec<String> =
@@ -171,6 +172,29 @@ fn confirmation(config: &Config) -> Table {
         ("max_pending", confirmation.max_pending.to_string()),
         ("accept_reserved_argument", confirmation.accept_reserved_argument.to_string()),
     ])
+}
+
+fn upstreams(config: &Config) -> Table {
+    if config.upstreams.is_empty() {
+        return pairs([("none", String::new())]);
+    }
+    let mut table = Table::new(["NAME", "REACHED BY", "SEES", "TIMEOUT", "AT ONCE"]).indented(2);
+    for upstream in &config.upstreams {
+        let reach = match &upstream.reach {
+            Some(config::Reach::Program { command, .. }) => command.join(" "),
+            Some(config::Reach::Url(url)) => url.clone(),
+            None => "what `callgate proxy` is given".to_owned(),
+        };
+        let sees = if upstream.env.is_empty() { "-".to_owned() } else { upstream.env.join(" ") };
+        table.row([
+            Cell::painted(NAME, visible(&upstream.name)),
+            visible(&reach).into(),
+            sees.into(),
+            format!("{} s", upstream.timeout.as_secs_f64()).into(),
+            upstream.max_in_flight.to_string().into(),
+        ]);
+    }
+    table
 }
 
 fn redaction(config: &Config) -> Table {

@@ -11,6 +11,10 @@ mod demo;
 mod init;
 mod inspect;
 #[cfg(feature = "mcp")]
+mod pins;
+#[cfg(feature = "mcp")]
+mod proxy;
+#[cfg(feature = "mcp")]
 mod serve;
 mod sign;
 mod tools;
@@ -72,6 +76,10 @@ fn run(line: CommandLine, terminal: &mut Terminal) -> Result<Exit, Trouble> {
         Command::Tools(args) => tools::run(&args, &setting, terminal),
         #[cfg(feature = "mcp")]
         Command::Serve(args) => serve::run(&args, &setting, terminal),
+        #[cfg(feature = "mcp")]
+        Command::Proxy(args) => proxy::run(&args, &setting, terminal),
+        #[cfg(feature = "mcp")]
+        Command::Pins(command) => pins::run(&command, &setting, terminal),
         Command::Inspect(args) => inspect::run(&args, &setting, terminal),
         Command::Approvals(command) => approvals::run(&command, &setting, terminal),
         Command::Sign(args) => sign::run(&args, &setting, terminal),

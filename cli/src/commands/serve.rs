@@ -9,7 +9,7 @@ use callgate_std::context::random_request_id;
 use callgate_std::entropy::OsEntropy;
 
 use crate::assemble::{OpenAsync, Plan};
-use crate::command_line::ServeArgs;
+use crate::command_line::{ServeArgs, ServedArgs};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::interrupt;
@@ -19,7 +19,7 @@ use crate::trouble::Trouble;
 use super::Setting;
 
 /// How long calls that are in flight when the server goes down have to end by themselves.
-const FAREWELL: Duration = Duration::from_secs(5);
+pub(super) const FAREWELL: Duration = Duration::from_secs(5);
 
 pub(super) fn run(args: &ServeArgs, setting: &Setting, terminal: &mut Terminal) -> Result<Exit, Trouble> {
     let config = setting.config()?;
@@ -54,7 +54,7 @@ async fn serve(args: &ServeArgs, config: &Config, open: &OpenAsync, terminal: &m
     let server = server(config, open);
     let session = random_request_id(&OsEntropy::default())
         .map_err(|error| Trouble::failed(format!("no randomness to name this conversation with: {error}")))?;
-    let server = server.with_caller(caller(args).with_session(session));
+    let server = server.with_caller(caller(&args.served).with_session(session));
     if terminal.err.is_terminal() {
         terminal.err.line("callgate serves MCP on standard input and output; Ctrl-C ends it");
     }
@@ -63,7 +63,7 @@ async fn serve(args: &ServeArgs, config: &Config, open: &OpenAsync, terminal: &m
 }
 
 /// The server of a gate, as the configuration has it.
-fn server(config: &Config, open: &OpenAsync) -> McpServer {
+pub(super) fn server(config: &Config, open: &OpenAsync) -> McpServer {
     // One key for all processes that share these files, and for this purpose alone.
     let key = DigestBuilder::keyed("callgate/mcp/state-key/v1", &DigestKey::new(open.stores.digest_key)).finish();
     McpServer::new(open.gate.clone(), *key.as_bytes()).with_patience(config.confirmation.ttl)
@@ -71,8 +71,8 @@ fn server(config: &Config, open: &OpenAsync) -> McpServer {
 
 /// Who is at the other end of standard input. With nothing said of the caller it is the program that started this one; as soon as
 /// something is, nothing is made up (invariants A3, F2).
-fn caller(args: &ServeArgs) -> Caller {
-    let ServeArgs { channel, principal, scopes, tenant } = args;
+pub(super) fn caller(args: &ServedArgs) -> Caller {
+    let ServedArgs { channel, principal, scopes, tenant } = args;
     let mut caller = if channel.is_none() && principal.is_none() && scopes.is_empty() {
         Caller::stdio()
     } else {

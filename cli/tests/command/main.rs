@@ -12,6 +12,8 @@
 
 mod approvals;
 mod audit;
+#[cfg(feature = "mcp")]
+mod behind;
 mod configured;
 mod confirming;
 mod conformance;

@@ -10,6 +10,8 @@ use callgate_std::tool::Tool;
 use rmcp::model::{ErrorData, JsonObject, ListToolsResult, Tool as McpTool, ToolAnnotations};
 use serde_json::{Value, json};
 
+use crate::upstream::declared_output_schema;
+
 /// One page of `tools`, by name: deterministic, and whoever goes on from a page misses nothing that was there all the time, even
 /// when tools came or went in between.
 pub(super) fn page(mut tools: Vec<Arc<Tool>>, cursor: Option<&str>, size: usize) -> Result<ListToolsResult, ErrorData> {
@@ -52,7 +54,10 @@ pub(super) fn told(tool: &Tool) -> McpTool {
     )
     .with_annotations(annotations);
     if let Some(output) = output_schema(tool) {
-        told = told.with_raw_output_schema(Arc::new(schema(output)));
+        let output = schema(output);
+        // Of a tool whose data is a whole result, what its structured content fits.
+        let output = declared_output_schema(&output).cloned().unwrap_or(output);
+        told = told.with_raw_output_schema(Arc::new(output));
     }
     told
 }

@@ -24,8 +24,9 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions,
     Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as McpTool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
+use tokio::sync::watch;
 
 pub use caller::Caller;
 pub use frame::{Arguments, MAX_FRAME};
@@ -55,6 +56,9 @@ struct Parts {
     page: usize,
     instructions: Option<String>,
     implementation: Implementation,
+    /// What names of tools start with in the gate and not on the wire.
+    prefix: String,
+    changes: Option<watch::Receiver<u64>>,
     state: StateKey,
     entropy: SharedEntropy,
     /// How long a question may stay open.
@@ -77,6 +81,8 @@ impl McpServer {
             caller: None,
             page: DEFAULT_PAGE,
             instructions: None,
+            prefix: String::new(),
+            changes: None,
             implementation: Implementation::new("callgate", env!("CARGO_PKG_VERSION")),
             state: StateKey::new(state_key),
             entropy: OsEntropy::shared(),
@@ -115,6 +121,20 @@ impl McpServer {
         self.with(|parts| parts.entropy = entropy)
     }
 
+    /// The same server, which leaves this out where names of tools begin: a client of one other server that is behind the gate goes on
+    /// with the names that it knows. All tools of the gate have to have it.
+    #[must_use]
+    pub fn with_prefix(self, prefix: impl Into<String>) -> Self {
+        let prefix = prefix.into();
+        self.with(|parts| parts.prefix = prefix)
+    }
+
+    /// The same server, which tells clients that the list of tools has changed whenever this does.
+    #[must_use]
+    pub fn with_changes(self, changes: watch::Receiver<u64>) -> Self {
+        self.with(|parts| parts.changes = Some(changes))
+    }
+
     fn with(self, change: impl FnOnce(&mut Parts)) -> Self {
         let mut parts = Arc::unwrap_or_clone(self.0);
         change(&mut parts);
@@ -146,8 +166,11 @@ pub(crate) fn extension<T: Send + Sync + 'static>(extensions: &Extensions) -> Op
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(self.0.implementation.clone());
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        if let Some(tools) = capabilities.tools.as_mut().filter(|_| self.0.changes.is_some()) {
+            tools.list_changed = Some(true);
+        }
+        let mut info = ServerConfig::new(capabilities).with_server_info(self.0.implementation.clone());
         info.instructions.clone_from(&self.0.instructions);
         info
     }
@@ -161,14 +184,31 @@ impl ServerHandler for McpServer {
         // Nothing is called: the id names nothing.
         let listing = self.0.gate.listing(&caller.context("tools-list"));
         let cursor = request.as_ref().and_then(|request| request.cursor.as_deref());
-        listing::page(listing.into_tools(), cursor, self.0.page)
+        let mut page = listing::page(listing.into_tools(), cursor, self.0.page)?;
+        for tool in &mut page.tools {
+            if let Some(name) = tool.name.strip_prefix(self.0.prefix.as_str()) {
+                tool.name = name.to_owned().into();
+            }
+        }
+        Ok(page)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let Some(mut changes) = self.0.changes.clone() else { return };
+        changes.mark_unchanged();
+        drop(tokio::spawn(async move {
+            while changes.changed().await.is_ok() && context.peer.notify_tool_list_changed().await.is_ok() {}
+        }));
     }
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if !self.0.prefix.is_empty() {
+            request.name = format!("{}{}", self.0.prefix, request.name).into();
+        }
         call::call(&self.0, self.caller_of(&context.extensions)?, request, context).await
     }
 
@@ -176,7 +216,7 @@ impl ServerHandler for McpServer {
     /// that ask for none are not told of.
     fn get_tool(&self, name: &str) -> Option<McpTool> {
         let registry = self.0.gate.tools().registry();
-        let tool = registry.get(name)?;
+        let tool = registry.get(&format!("{}{name}", self.0.prefix))?;
         tool.advertised_schema().contains("x-mcp-header").then(|| listing::told(tool))
     }
 

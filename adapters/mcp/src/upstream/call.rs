@@ -93,10 +93,13 @@ impl Upstream {
                 let text = format!("The server {} refused the call: {}", self.name(), error.message);
                 Err(Failure::new(text).public().with_detail(&format!("code {}", error.code.0)))
             }
-            Ok(Err(error)) if open.was_sent() => {
-                Err(self.failed("ended before it answered").with_detail(&error.to_string()))
+            Ok(Err(error)) => {
+                live.face.broken().notify_one();
+                let sent = open.was_sent() && !never_connected(&error);
+                let what = if sent { "ended before it answered" } else { "could not be asked" };
+                let failure = self.failed(what).with_detail(&error.to_string());
+                Err(if sent { failure } else { failure.without_effect() })
             }
-            Ok(Err(error)) => Err(self.nothing_sent("could not be asked").with_detail(&error.to_string())),
             Err(_) if open.was_sent() => Err(self.failed("ended before it answered")),
             Err(_) => Err(self.nothing_sent("ended before it was asked")),
         }
@@ -125,6 +128,19 @@ impl Upstream {
     fn failed(&self, what: &str) -> Failure {
         Failure::new(format!("The server {} {what}", self.name())).public()
     }
+}
+
+/// Whether a request over HTTP ended before there was a connection to send it on.
+fn never_connected(error: &ServiceError) -> bool {
+    let ServiceError::TransportSend(error) = error else { return false };
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error.error.as_ref());
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<reqwest::Error>() {
+            return error.is_connect();
+        }
+        source = error.source();
+    }
+    false
 }
 
 /// The texts of a result, a line each.

@@ -20,12 +20,18 @@ const PENDING_PROGRESS: usize = 16;
 pub(super) struct Face {
     followers: Followers,
     changed: Arc<Notify>,
+    broken: Arc<Notify>,
 }
 
 impl Face {
     /// Who follows calls.
     pub(super) const fn followers(&self) -> &Followers {
         &self.followers
+    }
+
+    /// Tells that a request could not be sent: the connection is of no use, whether its end was seen or not.
+    pub(super) fn broken(&self) -> &Notify {
+        &self.broken
     }
 
     /// Tells that the server's tools have changed.

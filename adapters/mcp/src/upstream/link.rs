@@ -233,6 +233,7 @@ impl Connection {
         let peer = running.peer().clone();
         // An answer from yesterday would hide that a definition has changed.
         peer.set_response_cache_config(rmcp::service::ClientCacheConfig::disabled()).await;
+        let token = running.cancellation_token();
         let mut closed = std::pin::pin!(running.waiting());
         let reason = loop {
             let listed = tokio::select! {
@@ -251,6 +252,7 @@ impl Connection {
             tokio::select! {
                 () = face.changed().notified() => {}
                 () = tokio::time::sleep(REFRESH) => {}
+                () = face.broken().notified() => break Broken::new("it can't be reached any more"),
                 _ = &mut closed => break Broken::new("it ended"),
                 () = stop.cancelled() => break Broken::new("it was stopped"),
             }
@@ -264,6 +266,8 @@ impl Connection {
             up
         });
         drop(peer);
+        // Closes the program's standard input, which asks it to end.
+        token.cancel();
         match child {
             None => reason,
             Some(child) => match child.end().await {

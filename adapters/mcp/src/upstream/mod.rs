@@ -149,7 +149,7 @@ impl Upstream {
         }
     }
 
-    /// Waits until something about the server has changed since this was called last on `watch`.
+    /// What tells when it stands otherwise with the server, or its tools have changed.
     pub(crate) fn watch(&self) -> Watch {
         Watch(self.0.state.clone())
     }

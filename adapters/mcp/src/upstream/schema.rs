@@ -5,6 +5,8 @@ use callgate_std::output::Reply;
 use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::{Map, Value, json};
 
+use crate::server;
+
 /// Where the schema that a server declared stands in the one that the gate checks. Schemas take names that start so for notes.
 const DECLARED: &str = "x-callgate-structured-content";
 /// The member of a result that the declared schema is about.
@@ -12,7 +14,7 @@ const STRUCTURED: &str = "structuredContent";
 
 /// The reply that a client gets as this result.
 pub(super) fn reply(result: &CallToolResult) -> Result<Reply, serde_json::Error> {
-    Ok(Reply::new(serde_json::to_value(result)?).with_meta("type", "mcp.result"))
+    server::reply(result)
 }
 
 /// The schema of whole results whose structured content fits `declared`.
