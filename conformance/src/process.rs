@@ -64,6 +64,11 @@ impl Process {
         self
     }
 
+    /// Kills the process, as `SIGKILL` does. It is started again with the next world.
+    pub fn kill(&mut self) {
+        self.stop();
+    }
+
     fn greet(&mut self) -> Result<Declaration, SubjectFault> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use callgate_conformance::baseline::Baseline;
 use callgate_conformance::feature::Feature;
 use callgate_conformance::library::Library;
 use callgate_conformance::model::Model;
@@ -10,7 +11,7 @@ use callgate_conformance::process::{DEFAULT_PATIENCE, Process};
 use callgate_conformance::report::human;
 use callgate_conformance::run::{Lacking, Report, Runner, Verdict};
 use callgate_conformance::subject::{Subject, SubjectFault};
-use callgate_conformance::subjects::{Blocking, Linear, Smol, Steps, Tokio, named};
+use callgate_conformance::subjects::{Blocking, Durable, Linear, Smol, Steps, Tokio, named};
 use callgate_conformance::wrong::{Twist, Wrong};
 
 fn library() -> Library {
@@ -110,6 +111,34 @@ fn all_failures_are_told() {
     let Verdict::Failed(mismatches) = verdict else { panic!("{verdict:?}") };
     let steps: BTreeSet<_> = mismatches.iter().map(|mismatch| mismatch.step).collect();
     assert_eq!(steps.len(), 2, "{mismatches:?}");
+}
+
+/// What files alone do not know: which time passed before the clock on the wall was set back, where no step of theirs saw it pass.
+const SEEN_BY_NO_STEP: [&str; 3] =
+    ["clock-back-before-anybody-looked", "clock-back-lengthens-nothing", "clock-back-lets-nobody-decide"];
+
+/// Really killed, at each point and between calls, and started again with the files that are left. `CALLGATE_KILL=all` runs all
+/// vectors, each in a process of its own, and not only those that kill or set the clock back.
+#[test]
+fn the_blocking_gate_with_files_holds_its_vectors_though_it_is_killed() {
+    let expected: serde_json::Map<_, _> =
+        SEEN_BY_NO_STEP.iter().map(|id| ((*id).to_owned(), "files go by the clock on the wall".into())).collect();
+    let baseline = Baseline::read(&serde_json::json!({"format": 1, "expected": expected}).to_string()).unwrap();
+    let all = library();
+    let of_interest = [Feature::Kill, Feature::KillWithin, Feature::WallClock];
+    let everything = std::env::var_os("CALLGATE_KILL").is_some_and(|which| which == "all");
+    let some: Vec<_> = all
+        .vectors()
+        .iter()
+        .filter(|vector| everything || of_interest.iter().any(|feature| vector.needs().contains(feature)))
+        .cloned()
+        .collect();
+    assert!(some.len() > 25);
+    let mut subject = Durable::new(env!("CARGO_BIN_EXE_gate-subject"), ["durable"]);
+    let report = Runner::new().seeded(7).knowing(baseline).run(&mut subject, &some, all.vectors(), |_, _| ());
+    let counts = report.counts();
+    assert!(report.holds() && counts.lenient == 0 && counts.not_applicable == 0, "{}", human(&report));
+    assert_eq!(counts.expected, SEEN_BY_NO_STEP.len());
 }
 
 /// A small adapter, written from the protocol's page alone, in a third language.

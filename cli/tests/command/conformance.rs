@@ -76,9 +76,8 @@ fn the_command_as_a_process_holds_every_vector_that_applies_to_it() {
         );
         assert!(counts["passed"].as_u64().is_some_and(|passed| passed >= least), "{counts}");
     };
-    run("command", &[], 65);
+    run("command", &[], 150);
     run("command-files", &["--filter", "kill"], 5);
-    run("command-files", &["--filter", "A5"], 4);
 }
 
 #[cfg(unix)]

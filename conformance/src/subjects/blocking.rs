@@ -25,7 +25,26 @@ impl Blocking {
     /// The gate, in no world yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { declaration: Declaration::full("callgate-std, blocking"), place: None }
+        Self::called(Declaration::full("callgate-std, blocking"))
+    }
+
+    /// The gate under another declaration.
+    pub(super) const fn called(declaration: Declaration) -> Self {
+        Self { declaration, place: None }
+    }
+
+    /// Puts the gate into a world that is there already.
+    pub(super) fn settle_in(&mut self, around: Surroundings) -> Result<Begun, SubjectFault> {
+        match gate(&around) {
+            Ok(gate) => self.place = Some((around, gate)),
+            Err(why) => return Ok(Begun::Refused(why.to_string())),
+        }
+        Ok(Begun::Ready)
+    }
+
+    /// What surrounds it.
+    pub(super) fn around(&self) -> Option<&Surroundings> {
+        self.place.as_ref().map(|(around, _)| around)
     }
 }
 
@@ -101,11 +120,7 @@ impl Subject for Blocking {
             Ok(around) => around,
             Err(why) => return Ok(Begun::Refused(why)),
         };
-        match gate(&around) {
-            Ok(gate) => self.place = Some((around, gate)),
-            Err(why) => return Ok(Begun::Refused(why.to_string())),
-        }
-        Ok(Begun::Ready)
+        self.settle_in(around)
     }
 
     fn event(&mut self, event: &Event) -> Result<Seen, SubjectFault> {

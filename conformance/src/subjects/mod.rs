@@ -7,6 +7,7 @@ mod answers;
 mod blocking;
 #[cfg(unix)]
 mod command;
+mod durable;
 #[cfg(feature = "executors")]
 mod executors;
 mod judges;
@@ -20,6 +21,7 @@ mod watched;
 pub use blocking::Blocking;
 #[cfg(unix)]
 pub use command::{Command, Store};
+pub use durable::{Child, Durable};
 #[cfg(feature = "executors")]
 pub use executors::{Smol, Tokio};
 pub use linear::Linear;

@@ -49,6 +49,23 @@ pub(super) struct Surroundings {
     bodies: Bodies,
 }
 
+/// Where a world keeps what outlives a gate.
+pub(super) struct Stores {
+    pub(super) confirmations: Arc<dyn ConfirmationStore>,
+    pub(super) limiter: Arc<dyn RateLimiter>,
+    /// A log that records are written to before they are shown.
+    pub(super) log: Option<Arc<dyn Audit + Send + Sync>>,
+}
+
+/// The budgets of a world.
+pub(super) fn quotas(world: &World) -> Result<Quotas, String> {
+    let quota = |quota: Option<world::Quota>| match quota {
+        Some(quota) => Quota::per_window(quota.limit, quota.window_ms).map_err(refused),
+        None => Ok(Quota::DEFAULT),
+    };
+    Ok(Quotas::new(quota(world.quota)?).with_attempts(quota(world.attempts)?))
+}
+
 /// How the body of a tool is given to its builder.
 type Bodies = fn(ToolBuilder, world::Tool, Watch, Time) -> ToolBuilder;
 
@@ -95,17 +112,35 @@ impl Surroundings {
         let (watch, time, entropy) = (Watch::default(), Time::new(), SeededEntropy::shared(seed));
         let store = MemoryConfirmations::with(Capacity::default(), time.shared(), entropy.clone());
         store.attach_approvers(world.approvers);
+        let quotas = quotas(world)?;
+        let limiter = MemoryLimiter::with(move |key| quotas.of(key), time.shared(), DEFAULT_KEYS);
+        let stores = Stores { confirmations: Arc::new(store), limiter: Arc::new(limiter), log: None };
+        let around = Self::with_stores(world, watch, time, entropy, stores)?;
+        let mut around = Self { bodies, ..around };
+        around.publish()?;
+        Ok(around)
+    }
+
+    /// A world with these stores, whose tools have bodies that block.
+    pub(super) fn with_stores(
+        world: &World,
+        watch: Watch,
+        time: Time,
+        entropy: SharedEntropy,
+        stores: Stores,
+    ) -> Result<Self, String> {
+        let Stores { confirmations, limiter, log } = stores;
         let mut surroundings = Self {
             world: world.clone(),
             policy: Arc::new(WatchedPolicy::new(world, watch.clone()).map_err(refused)?),
-            limiter: Arc::new(WatchedLimiter::new(world, watch.clone(), &time)?),
-            store: Arc::new(WatchedStore { store, watch: watch.clone() }),
-            sink: Arc::new(Sink { watch: watch.clone() }),
+            limiter: Arc::new(WatchedLimiter::new(world, watch.clone(), limiter)),
+            store: Arc::new(WatchedStore { store: confirmations, watch: watch.clone() }),
+            sink: Arc::new(Sink { watch: watch.clone(), log }),
             tools: Arc::new(SharedRegistry::new(Registry::builder().build().map_err(refused)?)),
             entropy: SharedEntropyBox(entropy),
             time,
             watch,
-            bodies,
+            bodies: blocks,
         };
         surroundings.publish()?;
         Ok(surroundings)
@@ -172,7 +207,10 @@ impl Surroundings {
         match event {
             Event::Advance(ms) => self.time.advance(Duration::from_millis(*ms)),
             Event::Rewind(ms) => self.time.rewind(*ms),
-            Event::Rule(rule) => self.policy.add(rule).map_err(gave_up)?,
+            Event::Rule(rule) => {
+                self.policy.add(rule).map_err(gave_up)?;
+                self.world.rules.push(rule.clone());
+            }
             Event::Define(tool) => {
                 self.world.tools.retain(|old| old.name != tool.name);
                 self.world.tools.push((**tool).clone());
@@ -328,7 +366,7 @@ pub(super) fn perform(tool: &world::Tool, watch: &Watch, time: &Time, args: Args
 
 /// The limiter of a world.
 pub(super) struct WatchedLimiter {
-    limiter: MemoryLimiter,
+    limiter: Arc<dyn RateLimiter>,
     watch: Watch,
     limits: bool,
     limits_attempts: bool,
@@ -341,14 +379,8 @@ impl std::fmt::Debug for WatchedLimiter {
 }
 
 impl WatchedLimiter {
-    fn new(world: &World, watch: Watch, time: &Time) -> Result<Self, String> {
-        let quota = |quota: Option<world::Quota>| match quota {
-            Some(quota) => Quota::per_window(quota.limit, quota.window_ms).map_err(refused),
-            None => Ok(Quota::DEFAULT),
-        };
-        let quotas = Quotas::new(quota(world.quota)?).with_attempts(quota(world.attempts)?);
-        let limiter = MemoryLimiter::with(move |key| quotas.of(key), time.shared(), DEFAULT_KEYS);
-        Ok(Self { limiter, watch, limits: world.quota.is_some(), limits_attempts: world.attempts.is_some() })
+    fn new(world: &World, watch: Watch, limiter: Arc<dyn RateLimiter>) -> Self {
+        Self { limiter, watch, limits: world.quota.is_some(), limits_attempts: world.attempts.is_some() }
     }
 }
 
@@ -378,10 +410,15 @@ impl RateLimiter for WatchedLimiter {
 }
 
 /// The store of confirmations of a world.
-#[derive(Debug)]
 pub(super) struct WatchedStore {
-    store: MemoryConfirmations,
+    store: Arc<dyn ConfirmationStore>,
     watch: Watch,
+}
+
+impl std::fmt::Debug for WatchedStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WatchedStore").finish_non_exhaustive()
+    }
 }
 
 impl ConfirmationStore for WatchedStore {
@@ -416,13 +453,19 @@ impl ConfirmationStore for WatchedStore {
 }
 
 /// The log of a world.
-#[derive(Debug)]
 pub(super) struct Sink {
     watch: Watch,
+    log: Option<Arc<dyn Audit + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sink").finish_non_exhaustive()
+    }
 }
 
 impl Sink {
-    /// Takes one record, which `text` gives.
+    /// Takes one record, which `text` gives when it is as good as written.
     pub(super) fn write(
         &self,
         intent: bool,
@@ -442,6 +485,7 @@ impl Audit for Sink {
         self.write(record.kind == Kind::Intent, || {
             let mut text = String::new();
             record.write_json(&mut text).map_err(|_| AuditFault)?;
+            self.log.as_ref().map_or(Ok(()), |log| log.record(record))?;
             Ok(text)
         })
     }

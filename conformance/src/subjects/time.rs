@@ -19,6 +19,11 @@ impl Time {
         Self { clock: ManualClock::new(), timers: Arc::default() }
     }
 
+    /// Shows this time from here on.
+    pub(super) fn set(&self, now: Now) {
+        self.clock.set(now);
+    }
+
     pub(super) fn shared(&self) -> SharedClock {
         self.clock.shared()
     }

@@ -1,8 +1,10 @@
 //! What a gate is seen to do, and what goes wrong on the way.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use callgate_core::args::Args;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::{Fault, How, Kill, Mark, Point, Seen};
@@ -12,21 +14,36 @@ use crate::event::{Fault, How, Kill, Mark, Point, Seen};
 /// A gate in this process that is to be killed in the middle of a call cannot be; so it goes on, and nothing that it does is done any
 /// more: nobody answers it, nothing is kept, nothing is seen. What it tells its caller is thrown away, and so is the gate.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Watch(Arc<Mutex<Book>>);
+pub(super) struct Watch(Arc<Mutex<Book>>, Arc<OnceLock<Death>>);
+
+/// What a gate does that is really killed: it gets what was seen and what is still planted, and does not come back.
+struct Death(Box<dyn Fn(Seen, Planted) + Send + Sync>);
+
+impl fmt::Debug for Death {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Death")
+    }
+}
+
+/// What is planted and has not come to pass.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Planted {
+    faults: Vec<Fault>,
+    kills: Vec<Kill>,
+}
 
 #[derive(Debug, Default)]
 struct Book {
     seen: Seen,
-    faults: Vec<Fault>,
-    kills: Vec<Kill>,
+    planted: Planted,
 }
 
 impl Book {
     /// The gate comes to a point, and maybe to its end there.
     fn come_to(&mut self, mark: Mark) -> Option<Kill> {
-        let due = self.kills.iter().position(|kill| kill.at == Some(mark.at));
+        let due = self.planted.kills.iter().position(|kill| kill.at == Some(mark.at));
         self.seen.marks.push(mark);
-        let kill = due.map(|due| self.kills.remove(due));
+        let kill = due.map(|due| self.planted.kills.remove(due));
         self.seen.killed = kill.is_some_and(|kill| !kill.done);
         kill
     }
@@ -39,12 +56,39 @@ impl Watch {
 
     /// Plants a fault.
     pub(super) fn plant(&self, fault: Fault) {
-        self.book().faults.push(fault);
+        self.book().planted.faults.push(fault);
     }
 
     /// Plants the end of the gate.
     pub(super) fn plant_kill(&self, kill: Kill) {
-        self.book().kills.push(kill);
+        self.book().planted.kills.push(kill);
+    }
+
+    /// Has the gate killed for good, by this.
+    pub(super) fn when_killed(&self, dies: impl Fn(Seen, Planted) + Send + Sync + 'static) {
+        drop(self.1.set(Death(Box::new(dies))));
+    }
+
+    /// What is planted.
+    pub(super) fn planted(&self) -> Planted {
+        self.book().planted.clone()
+    }
+
+    /// Plants what was planted before.
+    pub(super) fn plant_again(&self, planted: Planted) {
+        self.book().planted = planted;
+    }
+
+    /// The gate is killed.
+    fn die(&self) {
+        let (seen, planted) = {
+            let mut book = self.book();
+            book.seen.killed = true;
+            (book.seen.clone(), book.planted.clone())
+        };
+        if let Some(Death(dies)) = self.1.get() {
+            dies(seen, planted);
+        }
     }
 
     /// Whether the gate was killed.
@@ -81,7 +125,10 @@ impl Watch {
         if !book.seen.killed {
             done(&mut book.seen);
         }
-        book.seen.killed = kill.is_some();
+        drop(book);
+        if kill.is_some() {
+            self.die();
+        }
         kill.is_none()
     }
 
@@ -105,17 +152,17 @@ impl Watch {
             if book.seen.killed {
                 return fault();
             }
-            let due = book.faults.iter().position(|fault| fault.at == mark.at);
+            let due = book.planted.faults.iter().position(|fault| fault.at == mark.at);
             let kill = book.come_to(mark);
             // What is planted for a gate that is killed here waits for the one that is started again.
-            let how = due.filter(|_| kill.is_none()).map(|due| book.faults.remove(due).how);
+            let how = due.filter(|_| kill.is_none()).map(|due| book.planted.faults.remove(due).how);
             (kill, how)
         };
         if let Some(kill) = kill {
             if kill.done {
                 drop(done());
-                self.book().seen.killed = true;
             }
+            self.die();
             return fault();
         }
         match how {

@@ -11,7 +11,7 @@ use callgate_conformance::play::Play;
 use callgate_conformance::process::{DEFAULT_PATIENCE, Process};
 use callgate_conformance::random::{self, script};
 use callgate_conformance::subject::{Subject, SubjectFault};
-use callgate_conformance::subjects::{Blocking, Linear, Smol, Steps, Tokio};
+use callgate_conformance::subjects::{Blocking, Durable, Linear, Smol, Steps, Tokio};
 use callgate_conformance::vector::Vector;
 use callgate_conformance::wrong::{Twist, Wrong};
 use proptest::prelude::*;
@@ -106,6 +106,12 @@ fn n1_the_async_gate_on_tokio_does_what_the_blocking_gate_does() {
 #[test]
 fn n1_the_async_gate_on_smol_does_what_it_does_on_tokio() {
     all_agree(SCRIPTS, Tokio::new().unwrap(), Smol::new());
+}
+
+/// Scripts that kill it, with `SIGKILL`, in the middle of calls: what its files hold is what the model keeps.
+#[test]
+fn j4_the_gate_with_files_does_what_the_model_does_though_it_is_killed() {
+    all_agree(40, Model::new(), Durable::new(env!("CARGO_BIN_EXE_gate-subject"), ["durable"]));
 }
 
 /// Two readings of the same papers, in two languages.

@@ -125,7 +125,9 @@ impl Command {
         if checked.status.success() {
             Ok(Begun::Ready)
         } else {
-            Ok(Begun::Unsupported(format!("no such configuration: {}", first_line(&checked))))
+            let told = first_line(&checked);
+            let where_and_what = told.rsplit_once("callgate.toml:").map_or(told.as_str(), |(_, rest)| rest);
+            Ok(Begun::Unsupported(format!("no such configuration: {where_and_what}")))
         }
     }
 
@@ -230,7 +232,10 @@ impl Command {
             }
             child.wait_with_output()
         };
-        run().map_err(|error| SubjectFault::Start(error.to_string()))
+        run().map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => unsupported("no command line holds such a name"),
+            _ => SubjectFault::Start(error.to_string()),
+        })
     }
 
     /// The records that were written since they were asked for last.
