@@ -1,7 +1,8 @@
 // Real servers behind the gate: they behave as they do without it, but for what the gate is told to do.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
+import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import test, { after } from 'node:test';
@@ -207,4 +208,59 @@ command = [${quoted([...server('server-everything'), 'stdio'])}]
     assert.notEqual((await gated.call('files.list_directory', { path: files })).isError, true);
     await gated.end();
     assert.ok(run('pins', 'list').includes('everything.echo'));
+});
+
+test('over HTTP: as without the gate, and away and back again', async () => {
+    const port = await new Promise((resolve) => {
+        const listener = net.createServer().listen(0, '127.0.0.1', () => {
+            const { port } = listener.address();
+            listener.close(() => resolve(port));
+        });
+    });
+    const reachable = () => new Promise((resolve) => {
+        const socket = net.connect(port, '127.0.0.1', () => { socket.destroy(); resolve(true); }).on('error', () => resolve(false));
+    });
+    const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+    const start = async () => {
+        const [node, script] = server('server-everything');
+        const process_ = spawn(node, [script, 'streamableHttp'], { env: { ...process.env, PORT: String(port) }, stdio: 'ignore' });
+        for (let tries = 0; tries < 600 && !(await reachable()); tries += 1) await pause(100);
+        return process_;
+    };
+    const { proxy } = world('');
+    let remote = await start();
+    const plain = await new Client([...server('server-everything'), 'stdio']).start();
+    const gated = await proxy(['--url', `http://127.0.0.1:${port}/mcp`]);
+    try {
+        assert.deepEqual(sorted(await gated.tools()), sorted(await plain.tools()));
+        await compare(plain, gated, [
+            ['echo', { message: 'hi' }],
+            ['get-tiny-image', {}],
+            ['get-structured-content', { location: 'Chicago' }],
+        ]);
+        remote.kill();
+        while (await reachable()) await pause(50);
+        const echo = async () => {
+            const result = await gated.call('echo', { message: 'hi' });
+            return [result.isError === true, result._meta['callgate/outcome'].effect];
+        };
+        // Whether the first one left shows when it is sent; those after it do not leave.
+        const [failed, effect] = await echo();
+        assert.ok(failed && ['none', 'unknown'].includes(effect), effect);
+        let last = [];
+        for (let tries = 0; tries < 100 && last[1] !== 'none'; tries += 1) {
+            last = await echo();
+            await pause(50);
+        }
+        assert.deepEqual(last, [true, 'none'], 'a call that never left has no effect');
+        remote = await start();
+        for (let tries = 0; tries < 600 && last[0]; tries += 1) {
+            last = await echo();
+            await pause(100);
+        }
+        assert.deepEqual(last, [false, 'done'], 'it is found again');
+    } finally {
+        remote.kill();
+        await Promise.all([plain.end(), gated.end()]);
+    }
 });
