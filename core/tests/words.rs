@@ -44,7 +44,7 @@ fn f4_each_refusal_and_error_has_words_of_its_own() {
         Refusal::Undecided,
         Refusal::Denied,
     ]);
-    each_of_its_own(&[
+    let undecided = [
         DecideError::OtherTenant,
         DecideError::NotAsked,
         DecideError::Unauthenticated,
@@ -52,7 +52,9 @@ fn f4_each_refusal_and_error_has_words_of_its_own() {
         DecideError::MissingScope,
         DecideError::Expired,
         DecideError::Settled(TicketState::Denied),
-    ]);
+    ];
+    each_of_its_own(&undecided);
+    each_of_its_own(&undecided.map(DecideError::as_str));
     each_of_its_own(&[
         ChainError::NotALine,
         ChainError::Edited,

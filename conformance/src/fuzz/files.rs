@@ -26,19 +26,21 @@ const CAPACITY: Capacity = Capacity { entries: 16, bytes: 1 << 20, per_principal
 pub fn state_files(data: &[u8]) {
     let (kind, content) = data.split_first().unwrap_or((&0, &[]));
     let directory = Directory::new();
-    match kind % 4 {
+    match kind % 5 {
         0 => confirmations(&directory.0, content),
-        1 => {
+        2 => limits(&directory.0, content),
+        3 => tokens(&String::from_utf8_lossy(content)),
+        version => {
             // The content alone, under a header that vouches for it.
             let hash = Digest::of_bytes(content.strip_suffix(b"\n").unwrap_or(content));
-            let header = format!("{{\"format\":\"callgate confirmations\",\"version\":1,\"sha256\":\"{hash}\"}}\n");
+            let version = if version == 1 { 1 } else { 2 };
+            let header =
+                format!("{{\"format\":\"callgate confirmations\",\"version\":{version},\"sha256\":\"{hash}\"}}\n");
             let mut whole = header.into_bytes();
             whole.extend(content.strip_suffix(b"\n").unwrap_or(content));
             whole.push(b'\n');
             confirmations(&directory.0, &whole);
         }
-        2 => limits(&directory.0, content),
-        _ => tokens(&String::from_utf8_lossy(content)),
     }
 }
 
