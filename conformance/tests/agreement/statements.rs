@@ -9,7 +9,8 @@
 //! | A6 | a token runs nothing for another caller or another tool | [`Book::of_token`] |
 //! | A9 | one decision is taken for each question, and after a no nothing runs | [`Book::of_decision`], [`Book::of_token`] |
 //! | A10 | nothing runs when the time of its token is over | [`Book::of_token`] |
-//! | E1, E2 | what is vetoed or answered does not run | [`of_outcome`] |
+//! | E1, E2 | what is vetoed or answered does not run | [`of_outcome`], [`Book::of_call`] |
+//! | E3 | where an interceptor fails, breaks or is late, nothing runs | [`Book::of_call`] |
 //! | E5 | nobody is asked to intercept before the policy, the limiter and the store were | [`of_order`] |
 //! | F1 | where something went wrong before the body, the body does not start | [`Book::of_faults`] |
 //! | F4 | what a call did is told as its code says | [`of_outcome`] |
@@ -26,7 +27,7 @@
 use std::collections::HashMap;
 
 use callgate_conformance::event::{Call, Decide, Event, Fault, Mode, Outcome, Point, Seen, Verdict};
-use callgate_conformance::world::{Caller, Channel, Confirm, Tool, World};
+use callgate_conformance::world::{Caller, Channel, Confirm, Interceptor, Saying, Tool, World};
 
 /// A rule that does not hold, and how.
 pub(crate) type Broken = (&'static str, String);
@@ -115,6 +116,13 @@ impl Book {
         let asks = self
             .tool(&call.tool)
             .is_some_and(|tool| tool.confirm != Confirm::Nobody || channel.confirm_mutating && tool.mutating);
+        let speaks = |one: &&Interceptor| {
+            one.says != Saying::Continue && one.tool.as_ref().is_none_or(|about| *about == call.tool)
+        };
+        if let (Some(one), true) = (self.world.interceptors.iter().find(speaks), seen.effects > 0) {
+            let rule = if matches!(one.says, Saying::Veto | Saying::Answer(_)) { "E1" } else { "E3" };
+            found.push((rule, format!("{} said {:?}, and {} ran", one.name, one.says, call.id)));
+        }
         if asks && call.token.is_none() && seen.effects > 0 {
             found.push(("A3", format!("{} ran without a token", call.id)));
         }
