@@ -282,8 +282,12 @@ Examples:
   callgate serve
   # only what this caller may do
   callgate serve --principal assistant --scope notes:read
+  # over HTTP, for callers with a token of callgate.toml
+  callgate serve --new-token
+  callgate serve --http 127.0.0.1:8642
 
-Exit status: 0 the client went away, 2 usage, 130 interrupted.";
+Exit status: 0 the client went away, 1 it could not be served, 2 usage, 130
+interrupted.";
 
 #[cfg(feature = "mcp")]
 const SERVED_HELP: &str = "\
@@ -294,6 +298,12 @@ as one of them is given nothing is made up: no principal unless it is named, and
 #[derive(Args, Debug)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct ServeArgs {
+    /// Serve over HTTP at this address instead, under /mcp. Callers need a token of [serve] in callgate.toml
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8642")]
+    pub(crate) http: Option<std::net::SocketAddr>,
+    /// Print a new bearer token, and what to write into callgate.toml for it; serve nothing
+    #[arg(long, conflicts_with = "http")]
+    pub(crate) new_token: bool,
     #[command(flatten)]
     pub(crate) served: ServedArgs,
 }

@@ -53,8 +53,19 @@ fn each_example_of_the_template_can_be_put_to_use() {
 #[test]
 fn the_template_shows_every_key() {
     let text = uncommented();
-    let tables =
-        ["state", "audit", "redaction", "channels", "rules", "quotas", "confirmation", "tools", "exec", "upstream"];
+    let tables = [
+        "state",
+        "audit",
+        "redaction",
+        "channels",
+        "rules",
+        "quotas",
+        "confirmation",
+        "tools",
+        "exec",
+        "serve",
+        "upstream",
+    ];
     for keys in known_keys() {
         for key in keys.keys {
             // Only whether the word is there as a key; that it is in its place is shown by parsing.
@@ -184,6 +195,15 @@ fn each_example_of_a_message_is_accepted() {
             "exec.parameters.NAME",
             ("[[exec]]\nname = \"x.y\"\ndescription = \"d\"\nprogram = \"p\"\n[exec.parameters.n]", &[]),
         ),
+        ("serve", ("[serve]", &[])),
+        (
+            "serve.tokens",
+            (
+                "[[serve.tokens]]",
+                &["principal = \"p\"", "sha256 = \"5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8\""],
+            ),
+        ),
+        ("serve.jwt", ("[serve.jwt]", &["issuer = \"i\"", "audience = \"a\"", "jwks = \"j\""])),
         ("upstream", ("[[upstream]]", &["name = \"u\""])),
     ]
     .into();

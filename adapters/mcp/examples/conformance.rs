@@ -1,10 +1,11 @@
 //! The server that the official conformance suite looks at: the tools that it asks for, each behind the whole gate.
 //!
-//! `cargo run -p callgate-mcp --example conformance [ADDRESS]` serves `http://ADDRESS/mcp` to whoever comes, without tokens: it is for
-//! tests alone. `ci/mcp` runs the suite at it.
+//! `cargo run -p callgate-mcp --example conformance [ADDRESS]` serves `http://ADDRESS/mcp`, which it prints, to whoever comes, without
+//! tokens: it is for tests alone. `ci/mcp` runs the suite at it.
 
 use std::error::Error;
 use std::future::pending;
+use std::io::{self, Write as _};
 
 use callgate_async::gate::Gate;
 use callgate_async::runtime::Tokio;
@@ -33,7 +34,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let anyone = Caller::new("mcp").with_principal("conformance").with_scopes(["*"]);
     let server = McpServer::new(gate, [7; 32]).with_instructions("The tools of the conformance suite.");
     let endpoint = Endpoint::new(server, Authenticator::new().with_anyone(anyone));
-    serve(endpoint, TcpListener::bind(&address).await?, Limits::default(), pending()).await;
+    let listener = TcpListener::bind(&address).await?;
+    writeln!(io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
+    serve(endpoint, listener, Limits::default(), pending()).await;
     Ok(())
 }
 
@@ -84,9 +87,10 @@ fn registry() -> Result<Registry, Box<dyn Error>> {
                 .handler(|_| Ok(Reply::new("The headers agree."))),
         );
     // What the suite asks of these is a question that is put to the user; the gate has one, whether to run the tool.
-    let asking = ["test_input_required_result_request_state", "test_input_required_result_tampered_state"];
+    let asking =
+        ["elicitation", "request_state", "tampered_state"].map(|name| format!("test_input_required_result_{name}"));
     let builder = asking.into_iter().fold(builder, |builder, name| {
-        let asking = tool(name).mutating().confirm(ConfirmBy::Caller);
+        let asking = tool(&name).mutating().confirm(ConfirmBy::Caller);
         builder.add(asking.handler(|_| Ok(Reply::new("state-ok"))))
     });
     Ok(builder.build()?)

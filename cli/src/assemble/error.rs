@@ -31,6 +31,10 @@ pub(crate) enum AssembleError {
     /// The gate can't be built.
     #[error(transparent)]
     Gate(#[from] GateError),
+    /// What `[serve]` says can't be used.
+    #[cfg(feature = "mcp")]
+    #[error("`serve` can't be used: {0}")]
+    Serve(String),
     /// The log can't be written to.
     #[error("the audit log can't be used, so nothing runs: {0}")]
     Audit(#[from] JsonlError),

@@ -4,6 +4,8 @@
 mod error;
 mod exec;
 mod policy;
+#[cfg(feature = "mcp")]
+mod served;
 mod signed;
 mod state;
 mod stores;
@@ -27,6 +29,8 @@ use callgate_std::limiter::RateLimiter;
 use callgate_std::registry::Registry;
 
 pub(crate) use error::AssembleError;
+#[cfg(feature = "mcp")]
+pub(crate) use served::Served;
 pub(crate) use state::StateFiles;
 
 use crate::config::Config;

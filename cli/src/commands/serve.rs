@@ -1,14 +1,17 @@
 //! `callgate serve`: the tools as an MCP server.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use callgate_async::runtime::Tokio;
-use callgate_core::digest::{DigestBuilder, DigestKey};
+use callgate_core::digest::{Digest, DigestBuilder, DigestKey};
+use callgate_mcp::auth::new_token;
+use callgate_mcp::http::{Endpoint, Limits, serve as serve_http};
 use callgate_mcp::server::{Caller, McpServer};
 use callgate_std::context::random_request_id;
 use callgate_std::entropy::OsEntropy;
 
-use crate::assemble::{OpenAsync, Plan};
+use crate::assemble::{OpenAsync, Plan, Served};
 use crate::command_line::{ServeArgs, ServedArgs};
 use crate::config::Config;
 use crate::exit::Exit;
@@ -22,7 +25,11 @@ use super::Setting;
 pub(super) const FAREWELL: Duration = Duration::from_secs(5);
 
 pub(super) fn run(args: &ServeArgs, setting: &Setting, terminal: &mut Terminal) -> Result<Exit, Trouble> {
+    if args.new_token {
+        return token(args, terminal);
+    }
     let config = setting.config()?;
+    let served = args.http.map(|address| served(args, address, &config)).transpose()?;
     let plan = Plan::of(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -31,7 +38,10 @@ pub(super) fn run(args: &ServeArgs, setting: &Setting, terminal: &mut Terminal) 
     let open = plan.open_async(Tokio::new(runtime.handle().clone()), setting.log.clone())?;
     interrupt::listen();
     let served = runtime.block_on(async {
-        let served = serve(args, &config, &open, terminal).await;
+        let served = match served {
+            Some((address, served)) => over_http(address, served, &config, &open, terminal).await,
+            None => over_lines(args, &config, &open, terminal).await,
+        };
         // Every call gets its record before this process ends.
         let down = open.gate.shutdown(FAREWELL).await;
         if down.running > 0 {
@@ -50,7 +60,12 @@ pub(super) fn run(args: &ServeArgs, setting: &Setting, terminal: &mut Terminal) 
     Ok(interrupt::signal().map_or(Exit::Success, Exit::Interrupted))
 }
 
-async fn serve(args: &ServeArgs, config: &Config, open: &OpenAsync, terminal: &mut Terminal) -> Result<(), Trouble> {
+async fn over_lines(
+    args: &ServeArgs,
+    config: &Config,
+    open: &OpenAsync,
+    terminal: &mut Terminal,
+) -> Result<(), Trouble> {
     let server = server(config, open);
     let session = random_request_id(&OsEntropy::default())
         .map_err(|error| Trouble::failed(format!("no randomness to name this conversation with: {error}")))?;
@@ -60,6 +75,62 @@ async fn serve(args: &ServeArgs, config: &Config, open: &OpenAsync, terminal: &m
     }
     let served = server.serve_lines(tokio::io::stdin(), tokio::io::stdout(), interrupt::signalled()).await;
     served.map_err(|error| Trouble::failed(error.to_string()))
+}
+
+/// Who may come in at an address. A caller that the command line names is everybody who comes without a token; that is for this
+/// machine alone.
+fn served(args: &ServeArgs, address: SocketAddr, config: &Config) -> Result<(SocketAddr, Served), Trouble> {
+    let mut served = Served::of(config)?;
+    if is_named(&args.served) {
+        if !address.ip().is_loopback() {
+            let trouble = Trouble::usage(format!("{address} can be reached from elsewhere, so callers need a token"));
+            return Err(
+                trouble.with_help("leave --principal and --scope out, and name tokens in [serve] of callgate.toml")
+            );
+        }
+        served.authenticator = served.authenticator.with_anyone(caller(&args.served));
+    }
+    if served.authenticator.is_empty() {
+        let trouble = Trouble::usage("nobody could come in: there is no token in [serve] of the configuration");
+        return Err(trouble.with_help(
+            "`callgate serve --new-token` makes one; --principal and --scope let in whoever is on this machine",
+        ));
+    }
+    Ok((address, served))
+}
+
+async fn over_http(
+    address: SocketAddr,
+    served: Served,
+    config: &Config,
+    open: &OpenAsync,
+    terminal: &mut Terminal,
+) -> Result<(), Trouble> {
+    let unusable = |error: std::io::Error| Trouble::failed(format!("{address} can't be served at: {error}"));
+    let listener = tokio::net::TcpListener::bind(address).await.map_err(unusable)?;
+    let address = listener.local_addr().map_err(unusable)?;
+    let Served { authenticator, hosts, origins } = served;
+    let endpoint = Endpoint::new(server(config, open), authenticator).with_hosts(hosts).with_origins(origins);
+    terminal.err.line(format_args!("callgate serves MCP at http://{address}/mcp; Ctrl-C ends it"));
+    serve_http(endpoint, listener, Limits::default(), interrupt::signalled()).await;
+    Ok(())
+}
+
+/// Makes a token. It is shown once and kept nowhere.
+fn token(args: &ServeArgs, terminal: &mut Terminal) -> Result<Exit, Trouble> {
+    let token = new_token(&OsEntropy::default())
+        .map_err(|error| Trouble::failed(format!("no randomness for a token: {error}")))?;
+    let hash = Digest::of_bytes(token.as_bytes());
+    let principal = args.served.principal.as_deref().unwrap_or("alice");
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let scopes: Vec<_> = args.served.scopes.iter().map(|scope| quoted(scope)).collect();
+    terminal.out.line(&token);
+    terminal.err.line("This is the token; it is shown once. For callgate.toml:\n");
+    terminal.err.line(format_args!("[[serve.tokens]]\nprincipal = {}\nsha256 = \"{hash}\"", quoted(principal)));
+    if !scopes.is_empty() {
+        terminal.err.line(format_args!("scopes = [{}]", scopes.join(", ")));
+    }
+    Ok(Exit::Success)
 }
 
 /// The server of a gate, as the configuration has it.
@@ -73,10 +144,10 @@ pub(super) fn server(config: &Config, open: &OpenAsync) -> McpServer {
 /// something is, nothing is made up (invariants A3, F2).
 pub(super) fn caller(args: &ServedArgs) -> Caller {
     let ServedArgs { channel, principal, scopes, tenant } = args;
-    let mut caller = if channel.is_none() && principal.is_none() && scopes.is_empty() {
-        Caller::stdio()
-    } else {
+    let mut caller = if is_named(args) {
         Caller::new(channel.as_deref().unwrap_or("mcp")).with_scopes(scopes)
+    } else {
+        Caller::stdio()
     };
     if let Some(principal) = principal {
         caller = caller.with_principal(principal.as_str());
@@ -85,4 +156,9 @@ pub(super) fn caller(args: &ServedArgs) -> Caller {
         Some(tenant) => caller.with_tenant(tenant.as_str()),
         None => caller,
     }
+}
+
+/// Whether the command line says anything of the caller.
+const fn is_named(args: &ServedArgs) -> bool {
+    args.channel.is_some() || args.principal.is_some() || !args.scopes.is_empty()
 }

@@ -43,6 +43,7 @@ mod problem;
 mod quota;
 mod rule;
 mod schema;
+mod serve;
 mod settings;
 mod signed;
 mod size;
@@ -64,6 +65,7 @@ pub use parameter::{DEFAULT_MAX_ITEMS, DEFAULT_MAX_LENGTH, MAX_EXACT_INTEGER};
 pub use problem::{ConfigError, Problem};
 pub use quota::Quotas;
 pub use rule::Rule;
+pub use serve::{Serve, ServedIssuer, ServedToken};
 pub use settings::{Config, Note, Origin};
 pub(crate) use settings::{DATABASE, OWN_DIRECTORY};
 pub use signed::Signed;
@@ -78,7 +80,7 @@ pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// Every kind of table that a file may have, with its keys.
 #[must_use]
-pub fn known_keys() -> [&'static Keys; 21] {
+pub fn known_keys() -> [&'static Keys; 24] {
     [
         &settings::KEYS,
         &settings::STATE,
@@ -100,6 +102,9 @@ pub fn known_keys() -> [&'static Keys; 21] {
         &exec::KEYS,
         &exec::CLAMPS,
         &parameter::KEYS,
+        &serve::KEYS,
+        &serve::TOKEN,
+        &serve::JWT,
         &upstream::KEYS,
     ]
 }

@@ -18,6 +18,7 @@ use super::names::Names;
 use super::problem::{ConfigError, shown_path};
 use super::quota::{self, Quotas};
 use super::rule::{self, Rule};
+use super::serve::{self, Serve};
 use super::signed::{self, Signed};
 use super::source::{Location, Source};
 use super::tool::{self, ToolAdjustment};
@@ -64,6 +65,8 @@ pub struct Config {
     pub exec: Vec<ExecTool>,
     /// MCP servers whose tools pass the gate, in the order of the file.
     pub upstreams: Vec<Upstream>,
+    /// How the tools are served over HTTP.
+    pub serve: Serve,
     /// What is right but worth knowing, such as a built-in channel that is replaced.
     pub notes: Vec<Note>,
 }
@@ -128,6 +131,7 @@ pub(super) static KEYS: Keys = Keys {
             takes: "a list of tables",
             example: "[{ name = \"files\", command = [\"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \"/srv/files\"] }]",
         },
+        Key { name: "serve", takes: "a table", example: "{ hosts = [\"gate.example\"] }" },
     ],
 };
 
@@ -160,6 +164,7 @@ impl Config {
             tools: BTreeMap::new(),
             exec: Vec::new(),
             upstreams: Vec::new(),
+            serve: Serve::default(),
             notes: Vec::new(),
         }
     }
@@ -291,6 +296,7 @@ fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Con
         channels,
         exec,
         upstreams,
+        serve: table.get("serve").map_or(default.serve, |entry| serve::read(&entry, dir)),
         notes: default.notes,
     })
 }
@@ -304,7 +310,7 @@ fn root(entry: &Entry<'_>, dir: &Path, check: &CheckRoot<'_>) -> Option<PathBuf>
     Some(root)
 }
 
-fn path(entry: &Entry<'_>, dir: &Path) -> Option<PathBuf> {
+pub(super) fn path(entry: &Entry<'_>, dir: &Path) -> Option<PathBuf> {
     let path = Path::new(entry.filled_text()?);
     if path.starts_with("~") {
         let help = Some("write the full path, or one as seen from the file".into());

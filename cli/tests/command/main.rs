@@ -25,6 +25,7 @@ mod interrupted;
 mod main_job;
 mod output;
 mod readme;
+mod serve;
 mod signing;
 mod state;
 mod web;

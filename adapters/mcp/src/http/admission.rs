@@ -99,12 +99,15 @@ pub(super) fn check_host(hosts: &Hosts, headers: &HeaderMap, uri: &Uri) -> Resul
     Ok(())
 }
 
-/// Checks whose page made a request.
+/// Checks whose page made a request. A page of this very server is no foreign one: its origin is the `Host`, which was checked before
+/// by itself.
 pub(super) fn check_origin(origins: &Origins, headers: &HeaderMap) -> Result<(), Refusal> {
     let mut sent = headers.get_all(ORIGIN).iter();
     let (Some(origin), rest) = (sent.next(), sent.next()) else { return Ok(()) };
-    let allowed = rest.is_none()
-        && origin.to_str().is_ok_and(|origin| origins.0.iter().any(|allowed| origin.eq_ignore_ascii_case(allowed)));
+    let own = headers.get(HOST).and_then(|host| host.to_str().ok()).map(|host| format!("http://{host}"));
+    let mut known = origins.0.iter().chain(&own);
+    let allowed =
+        rest.is_none() && origin.to_str().is_ok_and(|origin| known.any(|known| origin.eq_ignore_ascii_case(known)));
     if allowed { Ok(()) } else { Err((StatusCode::FORBIDDEN, "pages of this origin may not send requests")) }
 }
 
@@ -159,6 +162,14 @@ mod tests {
             check_origin(origins, &headers).is_ok()
         };
         let none = Origins::default();
+        let mut own = HeaderMap::new();
+        own.insert(HOST, HeaderValue::from_static("localhost:8642"));
+        for (origin, allowed) in
+            [("http://localhost:8642", true), ("http://localhost", false), ("https://localhost:8642", false)]
+        {
+            own.insert(ORIGIN, HeaderValue::from_static(origin));
+            assert_eq!(check_origin(&none, &own).is_ok(), allowed, "{origin}");
+        }
         assert!(check(&none, &[]));
         assert!(!check(&none, &["http://localhost"]) && !check(&none, &["null"]) && !check(&none, &[""]));
         let some = Origins::default().with("https://app.example").unwrap();

@@ -22,6 +22,7 @@ use serde_json::json;
 
 use super::admission::{Hosts, Origins, Refusal, check_host, check_origin};
 use super::body;
+use super::flight::{Flight, Flights, Landing};
 use super::sessions::Sessions;
 use crate::auth::{Authenticator, Unauthenticated};
 use crate::server::frame::{self, FrameError};
@@ -51,6 +52,7 @@ pub struct Endpoint {
     origins: Origins,
     authenticator: Authenticator,
     sessions: Sessions,
+    flights: Flights,
     manager: Arc<LocalSessionManager>,
     service: StreamableHttpService<McpServer, LocalSessionManager>,
     body_time: Duration,
@@ -82,6 +84,7 @@ impl Endpoint {
             origins: Origins::default(),
             authenticator,
             sessions: Sessions::new(SESSIONS),
+            flights: Flights::default(),
             manager,
             service,
             body_time: BODY_TIME,
@@ -163,12 +166,12 @@ impl Endpoint {
             Some(id) => known.with_session(name_of(id)),
             None => known,
         };
-        let request = self.read(request, known).await?;
+        let request = self.read(request, known, session.as_deref()).await?;
         self.pass(request, session, &caller).await
     }
 
     /// Reads the body, and hands on what the SDK may see.
-    async fn read<B>(&self, request: Request<B>, caller: Caller) -> Result<Inner, Box<Answer>>
+    async fn read<B>(&self, request: Request<B>, caller: Caller, session: Option<&str>) -> Result<Inner, Box<Answer>>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -179,7 +182,11 @@ impl Endpoint {
         }
         drop(parts.extensions.insert(caller));
         if parts.method != Method::POST {
-            return Ok(Inner { request: Request::from_parts(parts, Empty::new().boxed()), begins: false });
+            return Ok(Inner {
+                request: Request::from_parts(parts, Empty::new().boxed()),
+                begins: false,
+                flight: None,
+            });
         }
         if parts.headers.contains_key(CONTENT_ENCODING) {
             return Err(refusal((StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body may not be encoded")));
@@ -187,17 +194,25 @@ impl Endpoint {
         let text = body::read(sent, MAX_FRAME, self.body_time).await.map_err(refusal)?;
         let message = frame::read(&text).map_err(|error| Box::new(told(StatusCode::BAD_REQUEST, error)))?;
         let begins = begins(&message);
-        if let JsonRpcMessage::Request(request) = message
-            && let Some(arguments) = request.request.extensions().get::<Arguments>()
-        {
-            drop(parts.extensions.insert(arguments.clone()));
+        let mut flight = None;
+        if let JsonRpcMessage::Request(request) = message {
+            if let Some(session) = session {
+                let Some(taken) = self.flights.take(session, &request.id) else {
+                    let error = ErrorData::invalid_request("a request with this id is in flight already", None);
+                    return Err(Box::new(told(StatusCode::BAD_REQUEST, FrameError { error, id: None })));
+                };
+                flight = Some(taken);
+            }
+            if let Some(arguments) = request.request.extensions().get::<Arguments>() {
+                drop(parts.extensions.insert(arguments.clone()));
+            }
         }
-        Ok(Inner { request: Request::from_parts(parts, Full::new(text).boxed()), begins })
+        Ok(Inner { request: Request::from_parts(parts, Full::new(text).boxed()), begins, flight })
     }
 
     /// Has the SDK answer.
     async fn pass(&self, inner: Inner, session: Option<String>, caller: &Caller) -> Result<Answer, Box<Answer>> {
-        let Inner { request, begins } = inner;
+        let Inner { request, begins, flight } = inner;
         if begins && session.is_none() && self.sessions.are_full() {
             self.forget_the_dead().await;
             if self.sessions.are_full() {
@@ -216,7 +231,10 @@ impl Endpoint {
         {
             self.sessions.end(&id);
         }
-        Ok(answer)
+        Ok(match flight {
+            Some(_) => answer.map(|body| Landing { body, flight }.boxed()),
+            None => answer,
+        })
     }
 
     async fn lives(&self, id: &str) -> bool {
@@ -272,6 +290,7 @@ struct Inner {
     request: Request<BoxBody<Bytes, Infallible>>,
     /// Whether it begins a conversation.
     begins: bool,
+    flight: Option<Flight>,
 }
 
 fn begins(message: &ClientJsonRpcMessage) -> bool {
@@ -322,4 +341,29 @@ fn answer(status: StatusCode, body: String) -> Answer {
     *answer.status_mut() = status;
     drop(answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json")));
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use callgate_async::gate::Gate;
+    use callgate_async::runtime::Tokio;
+    use callgate_std::registry::Registry;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn t2_what_proves_who_sent_a_request_goes_no_further() {
+        let gate = Gate::builder(Registry::builder().build().unwrap(), Tokio::current().unwrap()).build().unwrap();
+        let endpoint = Endpoint::new(McpServer::new(gate, [0; 32]), Authenticator::new());
+        let mut request = Request::post(PATH).header("x-kept", "1");
+        for name in ["authorization", "cookie", "cookie", "proxy-authorization"] {
+            request = request.header(name, "canary");
+        }
+        let body = Full::<Bytes>::from(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        let ann = Caller::new("mcp").with_principal("ann");
+        let inner = endpoint.read(request.body(body).unwrap(), ann.clone(), None).await.unwrap();
+        assert!(!format!("{:?}", inner.request.headers()).contains("canary"));
+        assert_eq!(inner.request.headers()["x-kept"], "1");
+        assert_eq!(inner.request.extensions().get::<Caller>(), Some(&ann));
+    }
 }

@@ -7,6 +7,7 @@
 mod admission;
 mod body;
 mod endpoint;
+mod flight;
 mod listen;
 mod sessions;
 mod timed;

@@ -12,14 +12,13 @@ use callgate_std::update::{PENDING_UPDATES, Update};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, ProgressNotificationParam, ProgressToken,
-    ProtocolVersion,
 };
 use rmcp::service::{Peer, RequestContext};
 use serde_json::Value;
 
 use super::question::{self, Answer};
 use super::state::Bound;
-use super::{Arguments, Caller, Parts, TOKEN_META, extension, result};
+use super::{Arguments, Caller, Parts, TOKEN_META, extension, is_stateless, result};
 
 /// Stands in for a token where what a client brought is none: the gate refuses it, and records that it did.
 const NO_TOKEN: &str = "invalid";
@@ -64,19 +63,12 @@ impl ToolCall<'_> {
             return result::result(&outcome).map(CallToolResponse::Complete);
         }
         let summary = outcome.message().map(|summary| summary.to_string()).unwrap_or_default();
-        if self.is_stateless() {
+        if is_stateless(&self.context) {
             let state = self.server.state.seal(token, &self.bound());
             let state = state.ok_or_else(|| ErrorData::internal_error("the request can't be sealed", None))?;
             return Ok(CallToolResponse::InputRequired(question::input_required(&summary, state)));
         }
         self.ask(token, &summary).await.map(CallToolResponse::Complete)
-    }
-
-    /// Whether the request is of the era in which servers ask nothing but in results.
-    fn is_stateless(&self) -> bool {
-        self.context
-            .protocol_version()
-            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
     }
 
     fn bound(&self) -> Bound<'_> {

@@ -22,7 +22,8 @@ use callgate_core::confirm::DEFAULT_TTL_MS;
 use callgate_std::entropy::{OsEntropy, SharedEntropy};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData, Extensions,
-    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as McpTool,
+    Implementation, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+    Tool as McpTool,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -159,6 +160,11 @@ impl McpServer {
     }
 }
 
+/// Whether a request is of the era in which each stands for itself, and servers ask nothing but in results.
+fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
 /// What a transport put beside a message: directly, or into the HTTP request that it came in.
 pub(crate) fn extension<T: Send + Sync + 'static>(extensions: &Extensions) -> Option<&T> {
     extensions.get::<T>().or_else(|| extensions.get::<::http::request::Parts>()?.extensions.get::<T>())
@@ -223,11 +229,14 @@ impl ServerHandler for McpServer {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        // The SDK takes a known method whose params do not fit for an unknown one.
+        // The SDK takes a known method whose params do not fit for an unknown one. The stateless era has no handshake.
         match request.method.as_str() {
-            "tools/call" | "tools/list" | "initialize" | "ping" | "server/discover" => {
+            "tools/call" | "tools/list" | "server/discover" => {
+                Err(ErrorData::invalid_params("the params of this request do not fit its method", None))
+            }
+            "initialize" | "ping" if !is_stateless(&context) => {
                 Err(ErrorData::invalid_params("the params of this request do not fit its method", None))
             }
             _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method here", None)),

@@ -150,6 +150,26 @@ async fn t3_a_conversation_is_its_beginners_alone() {
 }
 
 #[tokio::test]
+async fn t4_an_id_that_is_in_flight_in_a_conversation_is_not_taken_again() {
+    let world = world();
+    let endpoint = endpoint(&world);
+    let call = |id: u64, tool: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let (one, two) = (ask(&endpoint, &initialize(), &[]).await, ask(&endpoint, &initialize(), &[]).await);
+    let [one, two] = [one, two].map(|begun| begun.session.expect("a conversation"));
+    let waiting = endpoint.answer(request(&call(1, "notes.wait", json!({})), &[("mcp-session-id", &one)]), None).await;
+    world.started.cancelled().await;
+    let add = |id| call(id, "math.add", json!({"a": 1, "b": 2}));
+    let heard = ask(&endpoint, &add(1), &[("mcp-session-id", &one)]).await;
+    assert_eq!((heard.status, &heard.message()["error"]["code"]), (400, &json!(-32600)));
+    // Another id, and the same one in another conversation.
+    for (session, id) in [(&one, 2), (&two, 1)] {
+        let heard = ask(&endpoint, &add(id), &[("mcp-session-id", session)]).await;
+        assert_eq!(heard.message()["result"]["structuredContent"]["sum"], 3, "{}", heard.text);
+    }
+    drop(waiting);
+}
+
+#[tokio::test]
 async fn x6_there_are_so_many_conversations_and_no_more() {
     let world = world();
     let Ok(endpoint) = Arc::try_unwrap(endpoint(&world)) else { panic!("nobody else has it") };
@@ -167,12 +187,13 @@ async fn t1_host_and_origin_are_looked_at_one_by_one_before_anything_else() {
     for (headers, status) in [
         (vec![("host", "evil.example")], 403),
         (vec![("origin", "http://evil.example")], 403),
-        (vec![("origin", "http://localhost:8642")], 403),
+        (vec![("origin", "http://localhost:8643")], 403),
+        (vec![("origin", "http://localhost:8642")], 401),
         (vec![("origin", "null")], 403),
         (vec![("host", "evil.example"), ("origin", "http://evil.example")], 403),
         (vec![("host", "-")], 400),
     ] {
-        // Neither the token nor the body was looked at: both are junk.
+        // Before that neither the token nor the body was looked at: both are junk.
         let headers: Vec<_> = headers.into_iter().chain([("authorization", "Bearer junk")]).collect();
         let heard = ask(&endpoint, &json!("junk"), &headers).await;
         assert_eq!(heard.status, status, "{headers:?}");
