@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::RoleClient;
@@ -31,12 +32,13 @@ impl Sent {
 pub(super) struct Watched<T> {
     inner: T,
     sent: Sent,
-    asks: usize,
+    /// The server's own requests whose answers were not sent to the end: a server that does not read them piles them up here.
+    asks: Arc<AtomicUsize>,
 }
 
 impl<T> Watched<T> {
     pub(super) fn new(inner: T, sent: Sent) -> Self {
-        Self { inner, sent, asks: 0 }
+        Self { inner, sent, asks: Arc::default() }
     }
 }
 
@@ -47,32 +49,32 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let id = match &item {
-            JsonRpcMessage::Request(request) => Some(request.id.clone()),
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
-                self.asks = self.asks.saturating_sub(1);
-                None
-            }
-            JsonRpcMessage::Notification(_) => None,
+        let (id, answer) = match &item {
+            JsonRpcMessage::Request(request) => (Some(request.id.clone()), false),
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => (None, true),
+            JsonRpcMessage::Notification(_) => (None, false),
         };
-        let (sent, send) = (self.sent.clone(), self.inner.send(item));
+        let (sent, asks, send) = (self.sent.clone(), Arc::clone(&self.asks), self.inner.send(item));
         async move {
             // Not before it is polled: a task that was dropped before that sent nothing.
             if let Some(id) = id {
                 sent.begin(id);
             }
-            send.await
+            let result = send.await;
+            if answer {
+                let one_less = |open: usize| Some(open.saturating_sub(1));
+                let _ = asks.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
+            }
+            result
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.inner.receive().await?;
-        if let JsonRpcMessage::Request(_) = &message {
-            self.asks = self.asks.saturating_add(1);
-            if self.asks > MAX_ASKS {
-                tracing::debug!("an upstream has too many requests open");
-                return None;
-            }
+        let is_request = matches!(message, JsonRpcMessage::Request(_));
+        if is_request && self.asks.fetch_add(1, Ordering::AcqRel) >= MAX_ASKS {
+            tracing::debug!("an upstream has too many requests open");
+            return None;
         }
         Some(message)
     }

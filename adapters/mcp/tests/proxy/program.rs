@@ -18,7 +18,7 @@ while IFS= read -r line; do
   case "$line" in
     *'"initialize"'*) r='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"sh","version":"1"}}' ;;
     *'"tools/list"'*) r='{"tools":[{"name":"tell","description":"Tells","inputSchema":{"type":"object"}}]}' ;;
-    *'"tools/call"'*) r="{\"content\":[{\"type\":\"text\",\"text\":\"$$ $child [${SECRET-none}] [${GIVEN-none}] $1\"}]}" ;;
+    *'"tools/call"'*) r="{\"content\":[{\"type\":\"text\",\"text\":\"$$ $child [${CARGO_MANIFEST_DIR-none}] [${GIVEN-none}] $1\"}]}" ;;
     *) continue ;;
   esac
   printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$r"
