@@ -184,6 +184,25 @@ fn l2_shapes_of_secrets() {
     ]);
 }
 
+/// L2: the coarse way misses no token that the fine way knows for being short.
+#[test]
+fn l2_the_coarse_way_finds_short_tokens() {
+    for text in [
+        "sk-live-4711",
+        "a sk-012341p_0123\0b",
+        "xoxb-12345678901",
+        "xapp-1234abcd",
+        "whsec_1234abcd",
+        "eyJab1de.abcde",
+    ] {
+        assert_ne!(redacted(text), text, "the fine way finds it");
+        assert_eq!(Redaction::COARSE.text(text, Secrets::NONE).to_string(), "***REDACTED***", "{text}");
+    }
+    for text in ["task-force", "2026-01-01T00:00", "192.168.100.1", "whsec is short", "eye of Jo"] {
+        assert_eq!(Redaction::COARSE.text(text, Secrets::NONE).to_string(), text);
+    }
+}
+
 /// Redaction is no "drop all": what is no secret stays, byte for byte.
 #[test]
 fn harmless_texts_stay_as_they_are() {

@@ -52,8 +52,12 @@ pub fn redacted_text(data: &[u8]) {
     if once.len() <= TEXT_LIMIT as usize && text.len() <= TEXT_LIMIT as usize {
         // Of well-formed text nothing more goes. Of any other a little more can: where a value ends is told by what stands behind it.
         assert!(is_left_of(&shown(&once), &once), "redacted twice, from {text:?}");
+        // The coarse way tells a token by a digit or a capital in it, and so may the text here.
         let coarse = Redaction::COARSE.text(&text, Secrets::NONE).to_string();
-        assert!(coarse == REPLACEMENT || (coarse == text && once == text), "{coarse:?} and not {once:?}");
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.') || !c.is_ascii();
+        let odd = |c: char| c.is_ascii_digit() || c.is_ascii_uppercase();
+        let told = text.split(|c| !is_word(c)).all(|word| word.len() < 10 || word.chars().skip(1).any(odd));
+        assert!(coarse == REPLACEMENT || coarse == text && (once == text || !told), "{coarse:?} and not {once:?}");
     }
     let planted = shown(&format!("{text} password={PLAIN}&x=1"));
     assert!(!planted.contains(PLAIN), "{planted}");
@@ -76,8 +80,8 @@ pub fn redacted_text(data: &[u8]) {
 }
 
 /// Invariants L1, L2, D5: arguments without their secrets are JSON, have the shape that they had, and name no secret: not under a
-/// sensitive name, not in a field that the tool marks, and not where the same value stands elsewhere. What was redacted stays as it
-/// is.
+/// sensitive name, not in a field that the tool marks, and not where the same value stands elsewhere. Redacting again shows
+/// nothing more.
 pub fn redacted_arguments(data: &[u8]) {
     let mut keys = slots(data);
     let Ok(args) = Args::read(data, &mut keys, &Limits::DEFAULT) else { return };
@@ -95,7 +99,7 @@ pub fn redacted_arguments(data: &[u8]) {
     // Keys that were redacted can be equal, and then the text is none that the reader takes.
     let mut keys = slots(text.as_bytes());
     if let Ok(again) = Args::read(text.as_bytes(), &mut keys, &Limits::DEFAULT) {
-        assert_eq!(written(again, &fields), text, "redacted twice");
+        assert!(is_left_of(&written(again, &fields), &text), "redacted twice, from {text}");
     }
     planted(&sent);
 }

@@ -8,11 +8,15 @@ use super::text::Search;
 
 /// The fewest characters of a word that is taken for a token when it holds a digit or a later capital.
 const TOKEN: u32 = 16;
+/// The same for a word in which the beginning of a token stands that can be shorter: `sk-`, `xox`, `xapp-`, `whsec_`, `eyJ`.
+const SHORT_TOKEN: u32 = 11;
 
 /// Nothing to be replaced in `text`, or `None`: it may hold a secret. It may when
 /// - one of the call's own secrets stands in it, as it is;
 /// - a word, or two in a row, would be a sensitive name, or is `Basic`; or `//` is followed by `@` in one word;
-/// - a word of 16 or more characters holds a digit, or a capital that is not its first character;
+/// - a word of 16 or more characters (of 11, where it holds the beginning of a token that can be short) holds a digit, or a capital
+///   that is not its first character;
+/// - five dashes stand in a row, as before a private key;
 /// - something in it is encoded (`%41`, `\u0041`, `\x41`), so that words can't be told, or the text is cut within a word.
 pub(super) fn find(search: Search<'_>, redaction: &Redaction<'_>) -> Option<Spans> {
     let Search { text, visible, cut, key, known } = search;
@@ -23,6 +27,7 @@ pub(super) fn find(search: Search<'_>, redaction: &Redaction<'_>) -> Option<Span
     let mut words = Reader::new();
     let mut at = 0_u32;
     let mut slashes = false;
+    let mut dashes = 0_u8;
     let mut before = (' ', ' ');
     loop {
         let c = chars.next().filter(|_| at < visible);
@@ -41,7 +46,9 @@ pub(super) fn find(search: Search<'_>, redaction: &Redaction<'_>) -> Option<Span
             (('\\', 'u' | 'x'), digit) => digit.is_ascii_hexdigit(),
             _ => false,
         };
-        if telling || cut && at >= visible && !c.is_ascii_whitespace() {
+        // How a private key begins, whatever its words have become.
+        dashes = if c == '-' { dashes.saturating_add(1) } else { 0 };
+        if telling || dashes >= 5 || cut && at >= visible && !c.is_ascii_whitespace() {
             return None;
         }
         slashes &= !c.is_ascii_whitespace();
@@ -59,11 +66,15 @@ struct Reader {
     length: u32,
     /// It holds a digit, or a capital that is not its first character.
     odd: bool,
+    /// It holds the beginning of a token that can be short.
+    short: bool,
+    /// Its last two characters.
+    last: (char, char),
 }
 
 impl Reader {
     const fn new() -> Self {
-        Self { word: Words::new(), both: Words::new(), length: 0, odd: false }
+        Self { word: Words::new(), both: Words::new(), length: 0, odd: false, short: false, last: (' ', ' ') }
     }
 
     /// Takes the next character, or the end of the text. Whether all is harmless so far, by the names in force if any.
@@ -72,6 +83,12 @@ impl Reader {
             self.word.push(c);
             self.both.push(c);
             self.odd |= c.is_ascii_digit() || self.length > 0 && c.is_ascii_uppercase();
+            let begun = (self.last.0, self.last.1, c);
+            self.short |= matches!(
+                begun,
+                ('s', 'k', '-') | ('x', 'o', 'x') | ('x', 'a', 'p') | ('w', 'h', 's') | ('e', 'y', 'J')
+            );
+            self.last = (self.last.1, c);
             self.length = self.length.saturating_add(1);
             return true;
         }
@@ -80,11 +97,11 @@ impl Reader {
         }
         let name =
             redaction.is_some_and(|redaction| self.both.are_sensitive(redaction.names) || self.both.hold("basic"));
-        let token = self.length >= TOKEN && self.odd;
+        let token = self.length >= if self.short { SHORT_TOKEN } else { TOKEN } && self.odd;
         self.both = core::mem::replace(&mut self.word, Words::new());
         self.both.push(' ');
         self.length = 0;
-        self.odd = false;
+        (self.odd, self.short, self.last) = (false, false, (' ', ' '));
         !name && !token
     }
 }

@@ -128,7 +128,8 @@ fn private_key(start: &Cursor<'_>) -> Option<Span> {
 
 /// Passes over the kind of a key: `EC PRIVATE KEY`, `PGP PRIVATE KEY BLOCK`.
 fn pass_label(cursor: &mut Cursor<'_>) -> Option<()> {
-    while !cursor.pass_text("PRIVATE KEY", false) {
+    // To the end of a word: `PRIVATE KEYS` is no kind.
+    while !cursor.pass_text("PRIVATE KEY", false) || cursor.is(|unit| unit.c.is_ascii_alphanumeric()) {
         cursor.next_if(|unit| unit.c.is_ascii_alphanumeric() || matches!(unit.c, ' ' | '_'))?;
     }
     cursor.pass_text(" BLOCK", false);
