@@ -11,11 +11,10 @@ import json
 import os
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 
-from qemu import MACHINE, Line
+from qemu import Line, start
 
 STACK, STACK_SIZE = 0x2000_0000, 96 * 1024
 PAINT = 0xA5
@@ -53,7 +52,7 @@ def run(elf):
         arguments = ["-kernel", elf, "-icount", "shift=6,align=off,sleep=off", "-serial", f"unix:{agent},server=on,wait=on"]
         arguments += ["-device", f"loader,file={paint},addr={STACK:#x},force-raw=on"]
         arguments += ["-qmp", f"unix:{control},server=on,wait=off"]
-        process = subprocess.Popen(MACHINE + arguments, stdin=subprocess.DEVNULL)
+        process = start(arguments)
         try:
             line = Line(agent)
             line.until_ready()

@@ -1,8 +1,10 @@
 """A device in QEMU, with its two serial lines. Standard library only."""
 
+import ctypes
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import tempfile
@@ -11,6 +13,18 @@ import time
 MACHINE = ["qemu-system-arm", "-M", "netduinoplus2", "-display", "none", "-monitor", "none"]
 # A machine that is shared by many is slow, and QEMU's clock is its clock.
 PATIENCE = 60
+
+
+def start(arguments):
+    """QEMU, which ends when this process does, also when that is killed: left alone it would hold on to whoever reads its output."""
+
+    def end_with_parent():
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+    return subprocess.Popen(
+        MACHINE + arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=end_with_parent
+    )
 
 
 class Line:
@@ -63,7 +77,7 @@ class Device:
         self.place = tempfile.TemporaryDirectory()
         paths = [os.path.join(self.place.name, name) for name in ("agent", "panel")]
         lines = [part for path in paths for part in ("-serial", f"unix:{path},server=on,wait=on")]
-        self.process = subprocess.Popen(MACHINE + ["-kernel", elf] + lines, stdin=subprocess.DEVNULL)
+        self.process = start(["-kernel", elf] + lines)
         try:
             # The machine starts when both are there, so nothing that it says is lost.
             self.agent, self.panel = (Line(path) for path in paths)

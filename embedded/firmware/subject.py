@@ -4,18 +4,17 @@ usage: subject.py SUBJECT.elf
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 
-from qemu import MACHINE, Line
+from qemu import Line, start
 
 
 def main():
     with tempfile.TemporaryDirectory() as place:
         path = os.path.join(place, "agent")
         arguments = ["-kernel", sys.argv[1], "-serial", f"unix:{path},server=on,wait=on"]
-        process = subprocess.Popen(MACHINE + arguments, stdin=subprocess.DEVNULL)
+        process = start(arguments)
         try:
             line = Line(path)
             line.until_ready()

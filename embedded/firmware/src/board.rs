@@ -3,7 +3,6 @@
 //! timer's interrupt is the one that can be switched on without `unsafe`.
 
 use core::cell::{Cell, RefCell};
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use callgate_core::time::{Instant, Now, Timestamp};
 use cortex_m::peripheral::SYST;
@@ -20,20 +19,15 @@ use stm32f4xx_hal::serial::{Rx, Serial, Tx};
 /// How many bytes wait at most until the program takes them. Whoever sends a line waits for its answer, so a line has to fit.
 pub const QUEUE: usize = 1_024;
 
-/// What comes over a line: bytes that the interrupt took, and whether some found no room.
+/// What comes over a line: the bytes that the interrupt took.
 struct Queue<U: stm32f4xx_hal::serial::Instance> {
     rx: Mutex<RefCell<Option<Rx<U>>>>,
     bytes: Mutex<RefCell<Deque<u8, QUEUE>>>,
-    lost: AtomicBool,
 }
 
 impl<U: stm32f4xx_hal::serial::Instance> Queue<U> {
     const fn new() -> Self {
-        Self {
-            rx: Mutex::new(RefCell::new(None)),
-            bytes: Mutex::new(RefCell::new(Deque::new())),
-            lost: AtomicBool::new(false),
-        }
+        Self { rx: Mutex::new(RefCell::new(None)), bytes: Mutex::new(RefCell::new(Deque::new())) }
     }
 
     fn pop(&self) -> Option<u8> {
@@ -47,11 +41,12 @@ where
 {
     fn take(&self) {
         critical_section::with(|token| {
-            let mut rx = self.rx.borrow_ref_mut(token);
-            while let Some(Ok(byte)) = rx.as_mut().map(embedded_hal_nb::serial::Read::read) {
-                if self.bytes.borrow_ref_mut(token).push_back(byte).is_err() {
-                    self.lost.store(true, Ordering::Relaxed);
-                }
+            let (mut rx, mut bytes) = (self.rx.borrow_ref_mut(token), self.bytes.borrow_ref_mut(token));
+            // What there is no room for stays where it is: whoever sends has to wait then, as for an answer.
+            while !bytes.is_full()
+                && let Some(Ok(byte)) = rx.as_mut().map(embedded_hal_nb::serial::Read::read)
+            {
+                let _ = bytes.push_back(byte);
             }
         });
     }
@@ -157,10 +152,4 @@ pub fn now() -> Now {
         monotonic: Instant::from_nanos(ticks.saturating_mul(1_000_000_000 / u64::from(RATE))),
         wall: Timestamp::from_unix_millis(ticks / u64::from(RATE / 1_000)),
     }
-}
-
-/// Whether bytes were lost since the start.
-#[must_use]
-pub fn lost() -> bool {
-    AGENT.lost.load(Ordering::Relaxed) || PANEL.lost.load(Ordering::Relaxed)
 }
