@@ -9,7 +9,7 @@ import { createInterface } from "node:readline";
 
 const SUPPORTS = [
   "schema", "clamp", "channels", "rules", "rule_change", "quota", "attempts", "plan", "confirm", "approvals", "intercept", "listen",
-  "output_schema", "clock", "define", "tenants", "sessions", "faults", "kill", "kill_within",
+  "output_schema", "clock", "wall_clock", "define", "tenants", "sessions", "faults", "kill", "kill_within",
 ];
 const TRANSCRIPT = ["authorize", "charge", "issue", "redeem", "intercept", "intent", "execute", "record"];
 
@@ -451,6 +451,7 @@ function happen(gate, what, value) {
       }
     case "decide": return gate.seen({ decided: gate.decide(value) });
     case "advance": gate.now += value; break;
+    case "rewind": break; // Its time is not the wall's.
     case "rule": gate.rules.push(value); break;
     case "define": gate.tools.set(value.name, value); break;
     case "fault": gate.faults.push(value); break;
