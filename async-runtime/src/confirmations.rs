@@ -1,12 +1,15 @@
 //! Stores of pending confirmations that may wait.
 
 use async_trait::async_trait;
+use callgate_core::call::Asking;
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
+use callgate_core::request::Context;
+use callgate_core::tool::Tool;
 use callgate_std::confirmations::ConfirmationStore as BlockingStore;
 pub use callgate_std::confirmations::{
-    Binding, By, DecideFault, Decided, Finish, FinishError, Guarantee, IssueFault, Issued, Loaded, PendingApproval,
-    PendingRequest, Presented, Refusal, StoreFault, Verdict,
+    Binding, By, DecideFault, Decided, Finish, FinishError, GrantError, Guarantee, IssueFault, Issued, Loaded,
+    PendingApproval, PendingRequest, Presented, Refusal, StandingGrant, StoreFault, Verdict,
 };
 
 use crate::seam::{Seam, seams};
@@ -44,6 +47,30 @@ pub trait ConfirmationStore: Send + Sync {
     /// The store failed. The ticket is in doubt when its lease is over, if it was not told.
     async fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault>;
 
+    /// The grants that could cover calls of this principal of a tool of this definition now. Takes no use.
+    ///
+    /// # Errors
+    /// The store failed. A store that keeps none has none.
+    async fn grants_for(&self, caller: &CallContext<'_>, definition: Digest) -> Result<Vec<StandingGrant>, StoreFault> {
+        let _ = (caller, definition);
+        Ok(Vec::new())
+    }
+
+    /// Takes a use of a grant for the call of `request`, and in the same step keeps a ticket that `presented` has claimed, whose name
+    /// it gives (invariant P5).
+    ///
+    /// # Errors
+    /// No use was taken; after [`GrantError::Store`] that is unknown, so the call must not run.
+    async fn claim_grant(
+        &self,
+        grant: Digest,
+        request: &PendingRequest<'_>,
+        presented: &Presented,
+    ) -> Result<Digest, GrantError> {
+        let _ = (grant, request, presented);
+        Err(GrantError::Store)
+    }
+
     /// Withdraws a ticket, unless it is settled or unknown.
     ///
     /// # Errors
@@ -66,6 +93,30 @@ pub trait ConfirmationStore: Send + Sync {
     /// # Errors
     /// The store failed.
     async fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault>;
+}
+
+impl dyn ConfirmationStore + '_ {
+    /// Looks for a standing grant that covers a call, and takes a use of the first that does: gives the ticket that the call holds
+    /// then.
+    pub(crate) async fn covered<C, T>(&self, asking: &Asking<C, T>) -> Result<Option<Digest>, StoreFault>
+    where
+        C: Context + Sync,
+        T: Tool + Sync,
+    {
+        let call = asking.call();
+        let grants = self.grants_for(&call.caller(), call.tool().definition()).await?;
+        for grant in &grants {
+            if !grant.covers(&call.subject()) {
+                continue;
+            }
+            match self.claim_grant(grant.id, &PendingRequest::of(asking), &asking.presented()).await {
+                Ok(ticket) => return Ok(Some(ticket)),
+                Err(GrantError::Store) => return Err(StoreFault),
+                Err(_) => {}
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// How the gate reaches its store of confirmations.

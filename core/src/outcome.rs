@@ -314,7 +314,7 @@ impl<C: Context, T: Tool> Outcome<C, T> {
         if facts.clamped && self.spec().is_some() {
             meta.raw("clamped", |out| write_clamped(self.args(), self.fields(), out))?;
         }
-        if facts.redeemed {
+        if facts.held.confirms() {
             meta.text(
                 "confirmed_by",
                 match facts.confirm {

@@ -19,6 +19,7 @@ use crate::call::{
     IssueFault, Issued, Load, Loaded, Loading, Lookup, Redeeming, Requested, Resolved, StoreFault, TurnAway, Validated,
 };
 use crate::confirm::{By, Refusal};
+use crate::digest::Digest;
 use crate::intercept::Interception;
 use crate::limit::Allowance;
 use crate::outcome::Outcome;
@@ -154,6 +155,13 @@ impl<C: Context, T: Tool> Asking<C, T> {
     /// Replies to [`Step::Issue`].
     pub fn answer(self, answer: Result<Issued, IssueFault>) -> Step<C, T> {
         Step::Close(self.asked(answer))
+    }
+}
+
+impl<C: Context, T: Tool> Asking<C, T> {
+    /// Replies to [`Step::Issue`] where a standing grant covers the call, and this ticket was claimed for it.
+    pub fn covered(self, ticket: Digest) -> Step<C, T> {
+        Step::Intercept(self.granted(ticket))
     }
 }
 

@@ -224,6 +224,12 @@ impl<'a> ToolSpec<'a> {
         }
     }
 
+    /// How long a call may go on before it counts as lost, in milliseconds: the tool's time, and some more for the gate.
+    #[must_use]
+    pub const fn lease_ms(&self) -> u64 {
+        self.deadline_ms().saturating_add(crate::confirm::LEASE_SLACK_MS)
+    }
+
     /// What one call costs at the rate limiter: the declared cost, else 5 for a mutating tool and 1 for another.
     #[must_use]
     pub const fn cost(&self) -> u32 {

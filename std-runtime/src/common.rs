@@ -18,7 +18,7 @@ use callgate_core::tool::ToolSpec;
 use crate::cache::{CacheKey, ResultCache};
 use crate::cancellation::Cancellation;
 use crate::clock::SharedClock;
-use crate::confirmations::{ConfirmationStore, FinishError};
+use crate::confirmations::{ConfirmationStore, FinishError, Guarantee};
 use crate::contain::contain;
 use crate::entropy::{EntropyError, OsEntropy, SharedEntropy};
 use crate::failure::{Failure, Stopped};
@@ -93,6 +93,7 @@ pub struct CommonBuilder {
     pub confirmation_ttl_ms: u64,
     pub accept_reserved_argument: bool,
     pub approvers: bool,
+    pub irreversible_bar: Guarantee,
     pub in_flight: usize,
     pub line: usize,
     pub max_wait: Duration,
@@ -118,6 +119,7 @@ impl CommonBuilder {
             confirmation_ttl_ms: DEFAULT_TTL_MS,
             accept_reserved_argument: false,
             approvers: false,
+            irreversible_bar: Guarantee::NONE,
             in_flight: DEFAULT_IN_FLIGHT,
             line: DEFAULT_LINE,
             max_wait: DEFAULT_MAX_WAIT,
@@ -158,6 +160,7 @@ impl CommonBuilder {
             settings: Arc::new(settings),
             confirmation_ttl_ms: self.confirmation_ttl_ms,
             accept_reserved_argument: self.accept_reserved_argument,
+            irreversible_bar: self.irreversible_bar,
             slots: Arc::new(Slots::new(self.in_flight, self.line)),
             nested: Arc::new(Slots::new(self.in_flight, 0)),
             max_wait: self.max_wait,
@@ -185,6 +188,7 @@ pub struct Common {
     pub settings: Arc<GateSettings>,
     pub confirmation_ttl_ms: u64,
     pub accept_reserved_argument: bool,
+    pub irreversible_bar: Guarantee,
     /// For calls from outside.
     pub slots: Arc<Slots>,
     /// For calls that tools make. They never wait for a place: whoever holds the places could be waiting for them.
@@ -197,6 +201,18 @@ pub struct Common {
 }
 
 impl Common {
+    /// Whether a store of this guarantee may hold the confirmation of a call of the tool of `spec`.
+    pub fn trusts(&self, store: Guarantee, spec: &ToolSpec<'_>) -> bool {
+        let good = !spec.dangerous || store.meets(self.irreversible_bar);
+        if !good {
+            tracing::error!(
+                tool = spec.name,
+                "the store of confirmations vouches for less than an irreversible tool needs"
+            );
+        }
+        good
+    }
+
     /// The time.
     pub fn now(&self) -> Now {
         self.clock.now()
@@ -432,6 +448,14 @@ macro_rules! common_options {
         /// cannot send it beside the arguments.
         pub const fn accept_reserved_argument(mut self) -> Self {
             self.common.accept_reserved_argument = true;
+            self
+        }
+
+        /// What the store of confirmations has to vouch for where a tool can do damage that cannot be undone (`dangerous`): the
+        /// confirmation of such a call is refused, as `STORE_UNAVAILABLE`, where the store vouches for less. Nothing by default; a
+        /// host whose tools move money sets `Guarantee::ALL`.
+        pub const fn irreversible_needs(mut self, bar: $crate::confirmations::Guarantee) -> Self {
+            self.common.irreversible_bar = bar;
             self
         }
 

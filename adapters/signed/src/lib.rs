@@ -9,9 +9,11 @@
 #![forbid(unsafe_code)]
 
 mod authorizer;
+mod checkpoint;
 mod key;
 mod operation;
 
 pub use authorizer::{Authorizer, DEFAULT_WINDOW_MS, Granted, Presented, SignedRefusal, Signer};
+pub use checkpoint::{Checkpoint, CheckpointError};
 pub use key::{KeyError, NAMESPACE, SecretKey, VerifyingKey};
 pub use operation::{MAX_PAYLOAD, Operation, OperationError};

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use callgate_core::audit::chain::Head;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::digest::Digest;
+use callgate_core::time::Timestamp;
 use callgate_std::audit::{Against, Report, Spool, line, verify};
 use callgate_std::contain::contain;
 use rusqlite::params;
@@ -16,11 +17,14 @@ use rusqlite::params;
 use crate::database::{Database, Link, lock};
 use crate::error::DatabaseError;
 use crate::lines::Lines;
+use crate::reaper::{self, LostCall, Open};
 
 /// The most bytes of a line where a host says nothing else.
 const MAX_LINE: usize = 1 << 20;
 /// The most records of one transaction.
 const MAX_BATCH: usize = 256;
+/// How many lines the reaper reads at once.
+const PAGE: i64 = 1_000;
 
 /// A log in SQLite: one row a record, numbered without gaps and chained as the lines of a file's log are
 /// ([`callgate_core::audit::chain`]), in the same bytes.
@@ -136,6 +140,59 @@ impl SqliteAudit {
         self.write(&mut lock(&self.log), Vec::new())
     }
 
+    /// The reaper of the log: closes the calls that were announced and not heard of within their lease, each by a record that says that
+    /// it was lost and what it did is unknown, and tells which (invariant J1). What such a call tells afterwards is kept as a record
+    /// of kind `late`. For a host to call when it starts; goes through the whole log.
+    ///
+    /// # Errors
+    /// The log does not end as it was left, or the file cannot be used. Nothing is closed then.
+    pub fn reap(&self, now: Timestamp) -> Result<Vec<LostCall>, DatabaseError> {
+        let mut log = lock(&self.log);
+        self.write(&mut log, Vec::new())?;
+        let mut open = Open::default();
+        let mut read = 0_i64;
+        let mut page = |link: &Link<'_>, open: &mut Open, most: i64| {
+            let sql = "SELECT seq, line FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+            let before = read;
+            link.each(sql, (before, most), |row| {
+                read = row.get(0)?;
+                open.line(read.unsigned_abs(), row.get_ref(1)?.as_str()?);
+                Ok(true)
+            })?;
+            Ok(read > before)
+        };
+        // Whoever writes is kept waiting for a page, not for the log.
+        while self.database.step(|link| page(link, &mut open, PAGE))? {}
+        let head = log.head;
+        let (next, lost) = self.database.step(|link| {
+            let mut next = end(link)?;
+            if !is_there(link, &head)? {
+                return Err(link.truncated(head));
+            }
+            page(link, &mut open, i64::MAX)?;
+            let closing = reaper::closing(open, now).map_err(|AuditFault| DatabaseError::Record)?;
+            let mut lost = Vec::new();
+            for (call, record) in closing {
+                let mut text = String::new();
+                next = line::append(&next, &record, &mut text).map_err(|AuditFault| DatabaseError::Record)?;
+                link.execute(
+                    "INSERT INTO audit (seq, hash, line) VALUES (?1, ?2, ?3)",
+                    params![number(next.seq, link)?, next.hash.as_bytes(), text.trim_end_matches('\n')],
+                )?;
+                let sql = "INSERT INTO audit_lost (request_id, tool) VALUES (?1, ?2)";
+                link.execute(sql, (&call.request_id, &call.tool))?;
+                lost.push(call);
+            }
+            link.execute(
+                "UPDATE audit_head SET seq = ?1, hash = ?2",
+                params![number(next.seq, link)?, next.hash.as_bytes()],
+            )?;
+            Ok((next, lost))
+        })?;
+        log.head = next;
+        Ok(lost)
+    }
+
     /// Writes the whole log to `out` as JSON Lines, as a file's log has them, and gives the head that was recorded for it. What is
     /// written on meanwhile is not part of it. Nothing is verified: `callgate audit verify FILE --head SEQ:HASH` does that.
     ///
@@ -195,8 +252,11 @@ impl SqliteAudit {
                 *attempted = None;
             }
             let mut text = String::new();
+            let some_lost = link.one("SELECT EXISTS (SELECT 1 FROM audit_lost)", [], |row| row.get::<_, bool>(0))?;
             for record in spool.iter().chain(records.iter().map(|record| record.text.as_str())) {
                 text.clear();
+                let late = if some_lost && reaper::was_lost(link, record)? { reaper::late(record) } else { None };
+                let record = late.as_deref().unwrap_or(record);
                 next = line::append(&next, record, &mut text).map_err(|AuditFault| DatabaseError::Record)?;
                 link.execute(
                     "INSERT INTO audit (seq, hash, line) VALUES (?1, ?2, ?3)",

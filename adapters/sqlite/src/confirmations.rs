@@ -7,20 +7,21 @@ use std::sync::{Arc, Mutex};
 
 use callgate_core::call::Finish;
 use callgate_core::confirm::{
-    By, CancelError, Decided, FinishError, MAX_SKEW_MS, Presented, ReconcileError, Refusal, Verdict,
+    By, CancelError, Decided, FinishError, MAX_SKEW_MS, Presented, ReconcileError, Refusal, Ticket, Verdict,
 };
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
 use callgate_std::clock::{SharedClock, SystemClock};
 use callgate_std::confirmations::{
-    Capacity, ConfirmationStore, DecideFault, Guarantee, IssueFault, Issued, Loaded, PendingApproval, PendingRequest,
-    Resolution, StoreFault, TicketView, WallTime,
+    Capacity, ConfirmationStore, DecideFault, GrantError, Guarantee, IssueFault, Issued, Loaded, NewGrant,
+    PendingApproval, PendingRequest, Resolution, Revoked, StandingGrant, StoreFault, TicketView, WallTime,
 };
 use callgate_std::entropy::{OsEntropy, SharedEntropy};
 
 use crate::database::{Database, Link, lock};
 use crate::error::DatabaseError;
+use crate::grant;
 use crate::ticket::{self, Kept, from_millis, to_millis};
 
 /// A store of confirmations in SQLite.
@@ -92,6 +93,7 @@ impl SqliteConfirmations {
             };
             let shelf = Shelf { link, now: time.now, capacity: &self.capacity };
             if time.set_back {
+                link.execute("UPDATE grants SET revoked = 1", [])?;
                 link.execute("DELETE FROM tickets WHERE state NOT IN ('reserved', 'in_doubt')", [])?;
                 shelf.keep_time()?;
             }
@@ -116,19 +118,8 @@ impl ConfirmationStore for SqliteConfirmations {
         let token = self.entropy.token().map_err(|_| IssueFault::Store)?;
         self.step(|shelf| {
             let ticket = request.ticket(shelf.now, ttl_ms);
-            shelf.keep_time()?;
-            shelf.sweep(MAX_SKEW_MS)?;
-            while !shelf.has_room(request)? {
-                if shelf.sweep(0)? == 0 {
-                    return Ok(Err(IssueFault::Full));
-                }
-            }
-            // Two tokens that are equal mean that the source of randomness is broken.
-            if Kept::find(shelf.link, token.hash())?.is_some() {
-                return Ok(Err(IssueFault::Store));
-            }
-            ticket::add(shelf.link, token.hash(), &ticket, request)?;
-            Ok(Ok(Issued { token, expires_at: ticket.expires_at }))
+            let added = shelf.add(token.hash(), &ticket, request)?;
+            Ok(added.map(|()| Issued { token, expires_at: ticket.expires_at }))
         })?
     }
 
@@ -210,6 +201,68 @@ impl ConfirmationStore for SqliteConfirmations {
         })
     }
 
+    fn grant(&self, grant: NewGrant, by: &CallContext<'_>) -> Result<StandingGrant, GrantError> {
+        let id = self.entropy.token().map_err(|_| GrantError::Store)?.hash();
+        let given = self.step(|shelf| {
+            let grant = match grant.given(id, by, shelf.now) {
+                Ok(grant) => grant,
+                Err(error) => return Ok(Err(error)),
+            };
+            shelf.keep_time()?;
+            Ok(grant::add(shelf.link, &grant, shelf.now)?.map(|()| grant))
+        });
+        given.map_err(|_| GrantError::Store)?
+    }
+
+    fn grants_for(&self, caller: &CallContext<'_>, definition: Digest) -> Result<Vec<StandingGrant>, StoreFault> {
+        self.step(|shelf| grant::of_caller(shelf.link, caller, definition, shelf.now))
+    }
+
+    fn claim_grant(
+        &self,
+        grant: Digest,
+        request: &PendingRequest<'_>,
+        presented: &Presented,
+    ) -> Result<Digest, GrantError> {
+        let id = self.entropy.token().map_err(|_| GrantError::Store)?.hash();
+        let claimed = self.step(|shelf| {
+            let Some(mut grant) = grant::find(shelf.link, grant)? else { return Ok(Err(GrantError::Unknown)) };
+            let ticket = match grant.cover(request, presented, shelf.now) {
+                Ok(ticket) => ticket,
+                Err(error) => return Ok(Err(error)),
+            };
+            match shelf.add(id, &ticket, request)? {
+                Ok(()) => {}
+                Err(IssueFault::Full) => return Ok(Err(GrantError::Full)),
+                Err(_) => return Ok(Err(GrantError::Store)),
+            }
+            ticket::keep_grant(shelf.link, id, &ticket, &grant)?;
+            grant::keep(shelf.link, &grant)?;
+            Ok(Ok(id))
+        });
+        claimed.map_err(|_| GrantError::Store)?
+    }
+
+    fn grants(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
+        self.step(|shelf| grant::visible(shelf.link, viewer, max))
+    }
+
+    fn revoke(&self, grant: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantError> {
+        let revoked = self.step(|shelf| {
+            let Some(mut grant) = grant::find(shelf.link, grant)? else { return Ok(Err(GrantError::Unknown)) };
+            if let Err(error) = grant.revoke(by) {
+                return Ok(Err(error));
+            }
+            grant::keep(shelf.link, &grant)?;
+            grant::revoked(shelf.link, &grant).map(Ok)
+        });
+        revoked.map_err(|_| GrantError::Store)?
+    }
+
+    fn ticket(&self, ticket: Digest, viewer: &CallContext<'_>) -> Result<Option<TicketView>, StoreFault> {
+        self.step(|shelf| ticket::visible_one(shelf.link, ticket, viewer, shelf.now))
+    }
+
     fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
         self.step(|shelf| ticket::visible(shelf.link, viewer, max, shelf.now))
     }
@@ -240,6 +293,28 @@ impl Shelf<'_> {
 
     fn keep_time(&self) -> Result<(), DatabaseError> {
         self.link.execute("UPDATE confirmations SET time_ms = ?1", [to_millis(self.now)]).map(drop)
+    }
+
+    /// Adds a ticket, if there is or can be made room for it.
+    fn add(
+        &self,
+        id: Digest,
+        ticket: &Ticket,
+        request: &PendingRequest<'_>,
+    ) -> Result<Result<(), IssueFault>, DatabaseError> {
+        self.keep_time()?;
+        self.sweep(MAX_SKEW_MS)?;
+        while !self.has_room(request)? {
+            if self.sweep(0)? == 0 {
+                return Ok(Err(IssueFault::Full));
+            }
+        }
+        // Two tokens that are equal mean that the source of randomness is broken.
+        if Kept::find(self.link, id)?.is_some() {
+            return Ok(Err(IssueFault::Store));
+        }
+        ticket::add(self.link, id, ticket, request)?;
+        Ok(Ok(()))
     }
 
     fn has_room(&self, request: &PendingRequest<'_>) -> Result<bool, DatabaseError> {

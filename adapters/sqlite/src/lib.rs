@@ -38,8 +38,10 @@ mod error;
 mod fault_tests;
 #[cfg(test)]
 mod faults;
+mod grant;
 mod lines;
 mod nonces;
+mod reaper;
 mod schema;
 mod ticket;
 
@@ -49,3 +51,4 @@ pub use database::Database;
 pub use error::DatabaseError;
 pub use lines::Lines;
 pub use nonces::SqliteNonces;
+pub use reaper::LostCall;

@@ -3,7 +3,7 @@
 /// `PRAGMA application_id`: "cgat".
 pub(crate) const APPLICATION: i64 = 0x6367_6174;
 /// `PRAGMA user_version`. Another one is refused, never guessed (invariant N6).
-pub(crate) const VERSION: i64 = 2;
+pub(crate) const VERSION: i64 = 3;
 
 /// Counts are kept by triggers, in the transaction that changes what they count.
 ///
@@ -41,11 +41,13 @@ CREATE TABLE tickets (
     held_until_ms INTEGER CHECK (held_until_ms >= 0),
     took_effect INTEGER CHECK (took_effect IN (0, 1)),
     proof TEXT,
+    grant_id BLOB CHECK (length(grant_id) = 32),
     CHECK ((state = 'reserved') = (held_by IS NOT NULL AND held_until_ms IS NOT NULL)),
     CHECK ((state = 'done') = (took_effect IS NOT NULL))
 ) STRICT;
 CREATE INDEX tickets_by_expiry ON tickets (expires_ms) WHERE state NOT IN ('reserved', 'in_doubt');
 CREATE INDEX tickets_held ON tickets (held_until_ms) WHERE state = 'reserved';
+CREATE INDEX tickets_of_a_grant ON tickets (grant_id) WHERE grant_id IS NOT NULL AND state = 'reserved';
 CREATE INDEX tickets_to_decide ON tickets (tenant, issued_ms, ticket) WHERE state = 'pending' AND confirmed_by = 'approver';
 
 CREATE TABLE approvals (
@@ -55,6 +57,25 @@ CREATE TABLE approvals (
     PRIMARY KEY (ticket, place),
     UNIQUE (ticket, principal)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE grants (
+    grant_id BLOB PRIMARY KEY NOT NULL CHECK (length(grant_id) = 32),
+    tool TEXT NOT NULL,
+    tool_digest BLOB NOT NULL CHECK (length(tool_digest) = 32),
+    tenant TEXT,
+    principal TEXT NOT NULL,
+    args_digest BLOB CHECK (length(args_digest) = 32),
+    args_including TEXT,
+    args_fitting TEXT,
+    given_by TEXT NOT NULL,
+    given_ms INTEGER NOT NULL CHECK (given_ms >= 0),
+    expires_ms INTEGER NOT NULL CHECK (expires_ms >= 0),
+    max_uses INTEGER NOT NULL CHECK (max_uses > 0),
+    used INTEGER NOT NULL CHECK (used BETWEEN 0 AND max_uses),
+    revoked INTEGER NOT NULL CHECK (revoked IN (0, 1)),
+    CHECK ((args_digest IS NOT NULL) + (args_including IS NOT NULL) + (args_fitting IS NOT NULL) = 1)
+) STRICT;
+CREATE INDEX grants_of_a_principal ON grants (tool_digest, principal) WHERE revoked = 0;
 
 CREATE TABLE principals (
     principal_digest BLOB PRIMARY KEY NOT NULL,
@@ -82,6 +103,12 @@ CREATE TABLE audit (
 ) STRICT;
 CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
 CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
+
+CREATE TABLE audit_lost (
+    request_id TEXT NOT NULL,
+    tool TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_lost_by_call ON audit_lost (request_id, tool);
 
 CREATE TABLE audit_head (
     one INTEGER PRIMARY KEY CHECK (one = 1),

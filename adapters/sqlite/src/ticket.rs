@@ -7,7 +7,7 @@ use callgate_core::confirm::{Asked, Binding, By, Decided, Ticket, TicketState, V
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
-use callgate_std::confirmations::{DecideFault, Loaded, PendingApproval, PendingRequest, TicketView};
+use callgate_std::confirmations::{DecideFault, Loaded, PendingApproval, PendingRequest, StandingGrant, TicketView};
 use rusqlite::{Params, Row, params};
 
 use crate::database::Link;
@@ -18,7 +18,7 @@ const COLUMNS: &str = "ticket, state, confirmed_by, issued_ms, expires_ms, tool_
                                   principal_digest, tenant, scope, needs, held_by, held_until_ms, took_effect";
 
 /// What is told of each ticket beyond that.
-const TOLD: &str = "tool, principal, channel, request_id, summary, proof";
+const TOLD: &str = "tool, principal, channel, request_id, summary, proof, grant_id";
 /// Where these begin.
 const TOLD_AT: usize = 15;
 
@@ -153,6 +153,7 @@ struct Told {
     request_id: String,
     summary: String,
     proof: Option<String>,
+    grant: Option<[u8; 32]>,
 }
 
 impl Told {
@@ -165,11 +166,12 @@ impl Told {
             request_id: row.get(TOLD_AT + 3)?,
             summary: row.get(TOLD_AT + 4)?,
             proof: row.get(TOLD_AT + 5)?,
+            grant: row.get(TOLD_AT + 6)?,
         })
     }
 
     fn view(self, kept: Kept, now: Timestamp) -> TicketView {
-        let Self { tool, principal, channel, request_id, summary, proof } = self;
+        let Self { tool, principal, channel, request_id, summary, proof, grant } = self;
         let Kept { id, ticket, tenant, scope, approved_by } = kept;
         TicketView {
             ticket: id,
@@ -188,6 +190,7 @@ impl Told {
             issued_at: ticket.issued_at,
             expires_at: ticket.expires_at,
             proof,
+            grant: grant.map(Digest::from_bytes),
         }
     }
 }
@@ -306,7 +309,7 @@ pub(crate) fn add(
     let Binding { tool, arguments, caller, principal } = &ticket.binding;
     let parameters = params![
         id.as_bytes(),
-        ticket.state.as_str(),
+        TicketState::Pending.as_str(),
         by,
         to_millis(ticket.issued_at),
         to_millis(ticket.expires_at),
@@ -326,6 +329,21 @@ pub(crate) fn add(
         ticket.needs,
     ];
     link.execute(sql, parameters).map(drop)
+}
+
+/// Makes of a ticket that was just added one that a call holds under a grant. Nobody presents it, so it needs no arguments.
+pub(crate) fn keep_grant(
+    link: &Link<'_>,
+    id: Digest,
+    ticket: &Ticket,
+    grant: &StandingGrant,
+) -> Result<(), DatabaseError> {
+    let Some(mut kept) = Kept::find(link, id)? else { return Err(link.damaged("a ticket is gone while it is added")) };
+    kept.ticket = *ticket;
+    kept.keep_state(link)?;
+    link.execute("UPDATE tickets SET grant_id = ?2 WHERE ticket = ?1", params![id.as_bytes(), grant.id.as_bytes()])?;
+    let sql = "INSERT INTO approvals (ticket, place, principal) VALUES (?1, 1, ?2)";
+    link.execute(sql, params![id.as_bytes(), grant.given_by]).map(drop)
 }
 
 /// What `approver` could decide at `now`, the oldest first, at most `max`. The rule itself says what that is.
@@ -357,6 +375,18 @@ pub(crate) fn pending(
         expires_at: view.expires_at,
     };
     Ok(found.into_iter().map(pending).collect())
+}
+
+/// The ticket of this name, if `viewer` may be told of it.
+pub(crate) fn visible_one(
+    link: &Link<'_>,
+    id: Digest,
+    viewer: &CallContext<'_>,
+    now: Timestamp,
+) -> Result<Option<TicketView>, DatabaseError> {
+    let sql = format!("SELECT {COLUMNS}, {TOLD} FROM tickets WHERE ticket = ?1");
+    let may_see = |kept: &mut Kept| kept.ticket.is_visible_to(viewer, &kept.asked());
+    Ok(views(link, &sql, [id.as_bytes()], now, may_see, 1)?.pop())
 }
 
 /// What `viewer` may be told of, the oldest first, at most `max`.

@@ -15,6 +15,7 @@ use callgate_core::call::{
 };
 use callgate_core::confirm::{By, Refusal};
 use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
 use callgate_core::intercept::Interception;
 use callgate_core::limit::Allowance;
 use callgate_core::policy::Decision;
@@ -245,7 +246,7 @@ async fn approach(mut call: Parked<Received>) -> Result<At<Announced>, Over> {
     let call = unless_cancelled(call)?;
     let call = match confirm(call)? {
         Confirms::NotNeeded(call) => call,
-        Confirms::Ask(asking) => return Err(gate.issue(asking).await),
+        Confirms::Ask(asking) => gate.ask(asking).await?,
         Confirms::Redeem(redeeming) => gate.claim(redeeming).await?,
     };
     let call = gate.intercept(call).await?;
@@ -363,6 +364,25 @@ impl Gate {
             None => Ok(Allowance::Unlimited),
         };
         call.step(|call| call.admit(allowance))
+    }
+
+    /// Goes on where a standing grant covers the call, and asks otherwise.
+    async fn ask(&self, mut call: Parked<Asking<Carried, Arc<Tool>>>) -> Result<At<Confirmed>, Over> {
+        let store = &self.0.confirmations;
+        let guarantee = match store {
+            Seam::Waiting(store) => store.guarantee(),
+            Seam::Immediate(store) | Seam::Blocking(store) => store.guarantee(),
+        };
+        if !self.0.common.trusts(guarantee, call.stage().call().spec()) {
+            return Err(call.end(|asking| asking.asked(Err(IssueFault::Store))));
+        }
+        let covered: Option<Result<Option<Digest>, StoreFault>> =
+            ask!(self, call, store, |store, asking| Some(asking) => |asking| store.covered(asking));
+        match covered.unwrap_or(Err(StoreFault)) {
+            Ok(None) => Err(self.issue(call).await),
+            Ok(Some(ticket)) => call.step(|asking| Ok(asking.granted(ticket))),
+            Err(StoreFault) => Err(call.end(|asking| asking.asked(Err(IssueFault::Store)))),
+        }
     }
 
     async fn issue(&self, mut call: Parked<Asking<Carried, Arc<Tool>>>) -> Over {

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::decision::Decision;
 use crate::args::Args;
-use crate::call::{Closed, End, TaskId, checked_args};
+use crate::call::{Closed, End, Held, TaskId, checked_args};
 use crate::clamp;
 use crate::code::{Code, Effect, Station};
 use crate::context::CallContext;
@@ -111,12 +111,16 @@ pub struct Record<'a> {
     pub ticket: Option<Digest>,
     /// Who confirmed the call.
     pub confirmed_by: Option<By>,
+    /// Whether that was done beforehand, by a standing grant.
+    pub granted: bool,
     /// The run that a call was accepted as, in its terminal record and in that of the run's completion.
     pub task: Option<TaskId>,
     /// Whether the channel is one that nobody configured.
     pub unknown_channel: bool,
     /// How long the call took, in nanoseconds.
     pub took_ns: u64,
+    /// How long the call may go on from here, in milliseconds, before it counts as lost; in records after which something is open.
+    pub lease_ms: Option<u64>,
     args: Option<Args<'a>>,
     fields: &'a [FieldRule<'a>],
     redaction: Redaction<'a>,
@@ -143,10 +147,12 @@ impl<'a> Record<'a> {
             check: None,
             rule: facts.rule,
             ticket: facts.ticket,
-            confirmed_by: if facts.redeemed { facts.confirm } else { None },
+            confirmed_by: if facts.held.confirms() { facts.confirm } else { None },
+            granted: facts.held == Held::Grant,
             task: facts.task,
             unknown_channel: facts.unknown_channel,
             took_ns: 0,
+            lease_ms: None,
             args: facts.was_read.then(|| checked_args(ctx)),
             fields: tool.map_or(&[], |tool| tool.spec().fields),
             redaction: settings.redaction,
@@ -155,7 +161,7 @@ impl<'a> Record<'a> {
     }
 
     pub(crate) fn intent<C: Context, T: Tool>(ctx: &'a C, tool: &'a T) -> Self {
-        Self::new(ctx, Some(tool))
+        Self { lease_ms: Some(tool.spec().lease_ms()), ..Self::new(ctx, Some(tool)) }
     }
 
     pub(crate) fn terminal<C: Context, T: Tool>(closed: &'a Closed<C, T>) -> Self {
@@ -180,6 +186,7 @@ impl<'a> Record<'a> {
         }
         if let End::Accepted(task) = &ended.end {
             record.task = Some(*task);
+            record.lease_ms = ended.tool.as_ref().map(|tool| tool.spec().lease_ms());
         }
         record.took_ns = closed.took_ns;
         record.detail = Some(match &ended.end {
@@ -211,9 +218,11 @@ impl<'a> Record<'a> {
             rule: None,
             ticket,
             confirmed_by: None,
+            granted: false,
             task: None,
             unknown_channel: false,
             took_ns: 0,
+            lease_ms: None,
             args: None,
             fields: &[],
             redaction,
@@ -293,6 +302,7 @@ impl<'a> Record<'a> {
             object.text(
                 "confirmed_by",
                 match by {
+                    By::Approver if self.granted => "grant",
                     By::Caller => "self",
                     By::Approver => "approver",
                 },
@@ -310,6 +320,9 @@ impl<'a> Record<'a> {
             if !empty {
                 object.display("detail", &detail)?;
             }
+        }
+        if let Some(lease_ms) = self.lease_ms {
+            object.number("lease_ms", lease_ms)?;
         }
         if !self.kind.comes_first() {
             object.number("took_us", self.took_ns / 1_000)?;

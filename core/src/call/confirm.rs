@@ -5,16 +5,14 @@ use core::fmt;
 use crate::args::Args;
 use crate::clamp;
 use crate::code::Station;
-use crate::confirm::{
-    Binding, By, LEASE_SLACK_MS, Presented, Refusal, Token, call_digest, caller_digest, principal_digest,
-};
+use crate::confirm::{Binding, By, Presented, Refusal, Token, call_digest, caller_digest, principal_digest};
 use crate::context::CallContext;
 use crate::digest::Digest;
 use crate::request::Context;
 use crate::time::Timestamp;
 use crate::tool::{ConfirmBy, Tool};
 
-use super::{Call, End, Ended, Live, Store, StoreFault};
+use super::{Call, End, Ended, Held, Live, Store, StoreFault};
 
 /// Nobody has to be asked any more.
 #[derive(Debug)]
@@ -61,6 +59,11 @@ impl<C: Context, T: Tool> Call<C, T, Live> {
             Some(ticket) => Confirm::Redeem(Redeeming { call: self, ticket, arguments }),
             None => Confirm::Ask(Asking { call: self, arguments }),
         })
+    }
+
+    fn presented(&self, arguments: Digest) -> Presented {
+        let call = call_digest(self.ctx.caller().request_id);
+        Presented { binding: self.binding(arguments), call, lease_ms: self.tool.spec().lease_ms() }
     }
 
     /// Made when somebody asks: four digests would be the larger part of a parked call.
@@ -181,6 +184,21 @@ impl<C: Context, T: Tool> Asking<C, T> {
         call.end(Station::Confirm, end)
     }
 
+    /// Takes the answer of a store that took a use of a standing grant, and claimed this ticket for the call: nobody is asked.
+    /// The call has passed authorization under the present policy (invariant P7).
+    pub fn granted(self, ticket: Digest) -> Call<C, T, Confirmed> {
+        let mut call = self.call;
+        let facts = call.ctx.facts_mut();
+        (facts.ticket, facts.held) = (Some(ticket), Held::Grant);
+        facts.confirm = Some(By::Approver);
+        call.advance()
+    }
+
+    /// The ticket as the call holds it that a grant covers.
+    pub fn presented(&self) -> Presented {
+        self.call.presented(self.arguments)
+    }
+
     /// Takes the answer of a host that has nobody to ask.
     pub fn no_approver(self) -> Ended<C, T> {
         self.asked(Err(IssueFault::NoApprover))
@@ -227,9 +245,7 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
 
     /// The ticket as the call presents it: [`crate::confirm::Ticket::claim`] compares.
     pub fn presented(&self) -> Presented {
-        let lease_ms = self.call.tool.spec().deadline_ms().saturating_add(LEASE_SLACK_MS);
-        let call = self.call.ctx.caller();
-        Presented { binding: self.call.binding(self.arguments), call: call_digest(call.request_id), lease_ms }
+        self.call.presented(self.arguments)
     }
 
     /// The call that redeems.
@@ -239,7 +255,7 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
 
     /// Gives the call up: the caller went away. A ticket that was claimed all the same stays spent.
     pub fn cancel(mut self) -> Ended<C, T> {
-        self.call.ctx.facts_mut().claimed = true;
+        self.call.ctx.facts_mut().held = Held::Claimed;
         self.call.cancel()
     }
 
@@ -253,7 +269,7 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
         answer: Result<Result<By, Refusal>, StoreFault>,
     ) -> Result<Call<C, T, Confirmed>, Ended<C, T>> {
         let mut call = self.call;
-        call.ctx.facts_mut().claimed = !matches!(answer, Ok(Err(_)));
+        call.ctx.facts_mut().held = if matches!(answer, Ok(Err(_))) { Held::Nothing } else { Held::Claimed };
         match answer {
             Ok(Ok(by)) => {
                 // What the tool and the policy demand now counts, not what they demanded when the ticket was issued.
@@ -261,7 +277,7 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
                     return Err(call.end(Station::Confirm, End::Refused(Refusal::OtherTool)));
                 }
                 call.ctx.facts_mut().confirm = Some(by);
-                call.ctx.facts_mut().redeemed = true;
+                call.ctx.facts_mut().held = Held::Ticket;
                 Ok(call.advance())
             }
             Ok(Err(refusal)) => Err(call.end(Station::Confirm, End::Refused(refusal))),

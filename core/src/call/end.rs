@@ -14,7 +14,7 @@ use crate::request::{Context, with_caller};
 use crate::time::{Now, Timestamp};
 use crate::tool::{Tool, ToolFailure, ToolSpec};
 
-use super::{Store, StoreFault, TaskId, digest_arguments};
+use super::{Held, Store, StoreFault, TaskId, digest_arguments};
 
 /// How a call ended. `O` is a tool's result, `F` its failure, `X` the host's text.
 #[derive(Debug)]
@@ -343,7 +343,7 @@ impl<C: Context, T: Tool> Closed<C, T> {
                 },
                 finish: match (end, facts.ticket) {
                     (End::Accepted(_), _) => None,
-                    (end, Some(ticket)) if facts.claimed => {
+                    (end, Some(ticket)) if facts.held != Held::Nothing => {
                         Some(Finish { ticket, call: call_digest(caller.request_id), effect: end.effect() })
                     }
                     _ => None,

@@ -24,10 +24,27 @@ pub struct Facts {
     pub(crate) task: Option<TaskId>,
     pub(crate) was_read: bool,
     pub(crate) unknown_channel: bool,
-    pub(crate) redeemed: bool,
-    /// Whether the ticket may have been claimed for this call.
-    pub(super) claimed: bool,
+    pub(crate) held: Held,
     pub(crate) clamped: bool,
+}
+
+/// What a call holds of a confirmation, in one byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    Nothing,
+    /// The ticket may have been claimed for this call, and does not confirm it.
+    Claimed,
+    /// The ticket that it brought.
+    Ticket,
+    /// A use of a standing grant.
+    Grant,
+}
+
+impl Held {
+    /// Whether it confirms the call.
+    pub(crate) const fn confirms(self) -> bool {
+        matches!(self, Self::Ticket | Self::Grant)
+    }
 }
 
 impl Facts {
@@ -43,8 +60,7 @@ impl Facts {
         task: None,
         was_read: false,
         unknown_channel: false,
-        redeemed: false,
-        claimed: false,
+        held: Held::Nothing,
         clamped: false,
     };
 
@@ -68,8 +84,7 @@ impl Facts {
             task,
             was_read,
             unknown_channel,
-            redeemed,
-            claimed,
+            held,
             clamped,
         } = *self;
         Self {
@@ -83,8 +98,7 @@ impl Facts {
             task,
             was_read,
             unknown_channel,
-            redeemed,
-            claimed,
+            held,
             clamped,
         }
     }

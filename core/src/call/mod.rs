@@ -91,6 +91,7 @@ pub use confirm::{Asking, Confirm, Confirmed, DEFAULT_APPROVER_SCOPE, IssueFault
 pub use end::{Attempts, Closed, End, Ended, Finish, Refund, Settlement};
 pub use execute::{Announced, Executing, Finished, Permit, Ran};
 pub use facts::Facts;
+pub(crate) use facts::Held;
 pub use intercept::Cleared;
 pub use resolve::{Load, Loaded, Loading, Lookup, Requested, Resolved, Store, StoreFault, TurnAway};
 pub use validate::Validated;

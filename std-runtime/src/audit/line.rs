@@ -75,6 +75,9 @@ fn write_short(record: &Record<'_>, whole: &str, out: &mut String) -> fmt::Resul
     if let Some(task) = record.task {
         object.display("task", &task)?;
     }
+    if let Some(lease_ms) = record.lease_ms {
+        object.number("lease_ms", lease_ms)?;
+    }
     if !record.kind.comes_first() {
         object.number("took_us", record.took_ns / 1_000)?;
     }

@@ -123,6 +123,8 @@ pub struct Report {
     pub completions: u64,
     /// How many are decisions of approvers about pending calls, those included that did not count.
     pub decisions: u64,
+    /// How many tell of calls that ended after they had been given up.
+    pub late: u64,
     /// How many are notes of the log itself.
     pub notes: u64,
     /// The first thousand problems, in order.
@@ -289,6 +291,7 @@ impl Verifier {
                 terminals: 0,
                 completions: 0,
                 decisions: 0,
+                late: 0,
                 notes: 0,
                 problems: Vec::new(),
                 problem_count: 0,
@@ -381,6 +384,8 @@ impl Verifier {
                 report.completions = report.completions.saturating_add(1);
                 self.closed(&call);
             }
+            // What a call did that was given up before: its end is recorded already.
+            "late" => report.late = report.late.saturating_add(1),
             "decision" => report.decisions = report.decisions.saturating_add(1),
             "note" => report.notes = report.notes.saturating_add(1),
             _ => self.problem(ProblemKind::Unreadable),

@@ -15,8 +15,8 @@ use super::state::{self, State, StateError};
 use super::table::{Capacity, Table};
 use super::wall_time::WallTime;
 use super::{
-    ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, Resolution,
-    StoreFault, TicketView,
+    ConfirmationStore, DecideFault, GrantError, IssueFault, Issued, Loaded, NewGrant, PendingApproval, PendingRequest,
+    Resolution, Revoked, StandingGrant, StoreFault, TicketView,
 };
 use crate::clock::{SharedClock, SystemClock};
 use crate::entropy::{OsEntropy, SharedEntropy};
@@ -284,6 +284,34 @@ impl ConfirmationStore for FileConfirmations {
         resolution: &Resolution<'_>,
     ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
         self.try_step(|table, now| changed_if_ok(table.reconcile(ticket, resolution, now)))
+    }
+
+    fn grant(&self, grant: NewGrant, by: &CallContext<'_>) -> Result<StandingGrant, GrantError> {
+        let id = self.entropy.token().map_err(|_| GrantError::Store)?.hash();
+        self.try_step(|table, now| changed_if_ok(table.grant(id, grant, by, now))).map_err(|_| GrantError::Store)?
+    }
+
+    fn grants_for(&self, caller: &CallContext<'_>, definition: Digest) -> Result<Vec<StandingGrant>, StoreFault> {
+        self.try_step(|table, now| (table.grants_for(caller, definition, now), Changed::No))
+    }
+
+    fn claim_grant(
+        &self,
+        grant: Digest,
+        request: &PendingRequest<'_>,
+        presented: &Presented,
+    ) -> Result<Digest, GrantError> {
+        let id = self.entropy.token().map_err(|_| GrantError::Store)?.hash();
+        self.try_step(|table, now| changed_if_ok(table.claim_grant(grant, id, request, presented, now)))
+            .map_err(|_| GrantError::Store)?
+    }
+
+    fn grants(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
+        self.try_step(|table, _| (table.grants(viewer, max), Changed::No))
+    }
+
+    fn revoke(&self, grant: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantError> {
+        self.try_step(|table, _| changed_if_ok(table.revoke(grant, by))).map_err(|_| GrantError::Store)?
     }
 
     fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {

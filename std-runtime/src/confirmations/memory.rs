@@ -10,8 +10,8 @@ use callgate_core::time::{StoreTime, Timestamp};
 
 use super::table::{Capacity, Table};
 use super::{
-    ConfirmationStore, DecideFault, IssueFault, Issued, Loaded, PendingApproval, PendingRequest, Resolution,
-    StoreFault, TicketView,
+    ConfirmationStore, DecideFault, GrantError, IssueFault, Issued, Loaded, NewGrant, PendingApproval, PendingRequest,
+    Resolution, Revoked, StandingGrant, StoreFault, TicketView,
 };
 use crate::clock::{SharedClock, SystemClock};
 use crate::entropy::{OsEntropy, SharedEntropy};
@@ -160,6 +160,38 @@ impl ConfirmationStore for MemoryConfirmations {
     ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
         let (mut shelf, now, _) = self.open();
         Ok(shelf.table.reconcile(ticket, resolution, now))
+    }
+
+    fn grant(&self, grant: NewGrant, by: &CallContext<'_>) -> Result<StandingGrant, GrantError> {
+        let id = self.entropy.token().map_err(|_| GrantError::Store)?.hash();
+        let (mut shelf, now, _) = self.open();
+        shelf.table.grant(id, grant, by, now)
+    }
+
+    fn grants_for(&self, caller: &CallContext<'_>, definition: Digest) -> Result<Vec<StandingGrant>, StoreFault> {
+        let (shelf, now, _) = self.open();
+        Ok(shelf.table.grants_for(caller, definition, now))
+    }
+
+    fn claim_grant(
+        &self,
+        grant: Digest,
+        request: &PendingRequest<'_>,
+        presented: &Presented,
+    ) -> Result<Digest, GrantError> {
+        let id = self.entropy.token().map_err(|_| GrantError::Store)?.hash();
+        let (mut shelf, now, _) = self.open();
+        shelf.table.claim_grant(grant, id, request, presented, now)
+    }
+
+    fn grants(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
+        let (shelf, ..) = self.open();
+        Ok(shelf.table.grants(viewer, max))
+    }
+
+    fn revoke(&self, grant: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantError> {
+        let (mut shelf, ..) = self.open();
+        shelf.table.revoke(grant, by)
     }
 
     fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {

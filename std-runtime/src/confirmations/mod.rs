@@ -13,12 +13,17 @@
 //! - an approver sees and decides only what its own tenant asked for (invariant P2).
 
 mod file;
+mod grant;
 mod memory;
 mod state;
 mod table;
 mod wall_time;
 
 pub use file::{ConfirmationFileError, FILE_CAPACITY, FileConfirmations};
+pub use grant::{
+    GRANT_SCOPE, GrantArguments, GrantError, MAX_GRANT_ARGUMENTS, MAX_GRANT_MS, MAX_GRANT_USES, MAX_GRANTS, NewGrant,
+    Revoked, StandingGrant,
+};
 pub use memory::MemoryConfirmations;
 pub use table::Capacity;
 pub use wall_time::WallTime;
@@ -203,6 +208,8 @@ pub struct TicketView {
     pub expires_at: Timestamp,
     /// How it is known what became of a call that was in doubt.
     pub proof: Option<String>,
+    /// The standing grant that covers it.
+    pub grant: Option<Digest>,
 }
 
 /// What somebody found out about a ticket in doubt.
@@ -340,6 +347,67 @@ pub trait ConfirmationStore: Send + Sync {
         Err(StoreFault)
     }
 
+    /// Keeps a standing grant that `by` gives.
+    ///
+    /// # Errors
+    /// Nothing was kept; [`GrantError::Store`] is also what a store says that keeps none.
+    fn grant(&self, grant: NewGrant, by: &CallContext<'_>) -> Result<StandingGrant, GrantError> {
+        drop((grant, by));
+        Err(GrantError::Store)
+    }
+
+    /// The grants that could cover calls of this principal of a tool of this definition now. Takes no use.
+    ///
+    /// # Errors
+    /// The store failed. A store that keeps none has none.
+    fn grants_for(&self, caller: &CallContext<'_>, definition: Digest) -> Result<Vec<StandingGrant>, StoreFault> {
+        let _ = (caller, definition);
+        Ok(Vec::new())
+    }
+
+    /// Takes a use of a grant for the call of `request`, and in the same step keeps a ticket that `presented` has claimed, whose name
+    /// it gives. Of all uses no more than the grant has are ever given, and none once a revocation is acknowledged (invariant P5).
+    ///
+    /// # Errors
+    /// No use was taken; after [`GrantError::Store`] that is unknown, so the call must not run.
+    fn claim_grant(
+        &self,
+        grant: Digest,
+        request: &PendingRequest<'_>,
+        presented: &Presented,
+    ) -> Result<Digest, GrantError> {
+        let _ = (grant, request, presented);
+        Err(GrantError::Store)
+    }
+
+    /// The grants that `viewer` may be told of, the oldest first, at most `max`; those that are over are among them until they are
+    /// forgotten.
+    ///
+    /// # Errors
+    /// The store failed. A store that keeps none has none.
+    fn grants(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
+        let _ = (viewer, max);
+        Ok(Vec::new())
+    }
+
+    /// Takes a grant back. When this has answered, no call is covered by it any more (invariant P5); [`Revoked::under_way`] says how
+    /// many that were covered before may still start.
+    ///
+    /// # Errors
+    /// `by` may not, or the store failed: whether it is revoked is unknown then.
+    fn revoke(&self, grant: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantError> {
+        let _ = (grant, by);
+        Err(GrantError::Store)
+    }
+
+    /// One ticket, if `viewer` may be told of it.
+    ///
+    /// # Errors
+    /// The store failed.
+    fn ticket(&self, ticket: Digest, viewer: &CallContext<'_>) -> Result<Option<TicketView>, StoreFault> {
+        Ok(self.tickets(viewer, usize::MAX)?.into_iter().find(|view| view.ticket == ticket))
+    }
+
     /// The tickets that `viewer` may be told of, whatever their state, the oldest first, at most `max`.
     ///
     /// # Errors
@@ -347,6 +415,26 @@ pub trait ConfirmationStore: Send + Sync {
     fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
         let _ = (viewer, max);
         Err(StoreFault)
+    }
+}
+
+impl dyn ConfirmationStore + '_ {
+    /// Looks for a standing grant that covers a call, and takes a use of the first that does: gives the ticket that the call holds
+    /// then.
+    ///
+    /// # Errors
+    /// The store failed. Whether a use was taken is unknown then, so the call must not run.
+    pub fn covered<C: Context, T: Tool>(&self, asking: &Asking<C, T>) -> Result<Option<Digest>, StoreFault> {
+        let call = asking.call();
+        let grants = self.grants_for(&call.caller(), call.tool().definition())?;
+        for grant in grants.iter().filter(|grant| grant.covers(&call.subject())) {
+            match self.claim_grant(grant.id, &PendingRequest::of(asking), &asking.presented()) {
+                Ok(ticket) => return Ok(Some(ticket)),
+                Err(GrantError::Store) => return Err(StoreFault),
+                Err(_) => {}
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -397,6 +485,35 @@ impl<S: ConfirmationStore + ?Sized> ConfirmationStore for Arc<S> {
         resolution: &Resolution<'_>,
     ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
         (**self).reconcile(ticket, resolution)
+    }
+
+    fn grant(&self, grant: NewGrant, by: &CallContext<'_>) -> Result<StandingGrant, GrantError> {
+        (**self).grant(grant, by)
+    }
+
+    fn grants_for(&self, caller: &CallContext<'_>, definition: Digest) -> Result<Vec<StandingGrant>, StoreFault> {
+        (**self).grants_for(caller, definition)
+    }
+
+    fn claim_grant(
+        &self,
+        grant: Digest,
+        request: &PendingRequest<'_>,
+        presented: &Presented,
+    ) -> Result<Digest, GrantError> {
+        (**self).claim_grant(grant, request, presented)
+    }
+
+    fn grants(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
+        (**self).grants(viewer, max)
+    }
+
+    fn revoke(&self, grant: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantError> {
+        (**self).revoke(grant, by)
+    }
+
+    fn ticket(&self, ticket: Digest, viewer: &CallContext<'_>) -> Result<Option<TicketView>, StoreFault> {
+        (**self).ticket(ticket, viewer)
     }
 
     fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {

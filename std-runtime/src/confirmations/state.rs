@@ -9,6 +9,7 @@ use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::grant::{GrantArguments, StandingGrant};
 use super::table::{Capacity, Entry, PendingCall, Table};
 
 /// The version of the format. Another one is refused, never guessed (invariant N6), but for the one before, which is known.
@@ -56,6 +57,33 @@ struct Header {
 struct Body {
     time_ms: u64,
     tickets: Vec<Row>,
+    #[serde(default)]
+    grants: Vec<GrantRow>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GrantRow {
+    id: Hex,
+    tool: String,
+    tool_digest: Hex,
+    tenant: Option<String>,
+    principal: String,
+    arguments: ArgumentsRow,
+    given_by: String,
+    given_at_ms: u64,
+    expires_at_ms: u64,
+    max_uses: u32,
+    used: u32,
+    revoked: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ArgumentsRow {
+    Exactly(Hex),
+    Including(String),
+    Fitting(String),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -84,6 +112,8 @@ struct Row {
     approved_by: Vec<String>,
     #[serde(default)]
     proof: Option<String>,
+    #[serde(default)]
+    grant: Option<Hex>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -138,7 +168,8 @@ impl<'de> Deserialize<'de> for Hex {
 /// Says what cannot be written: arguments that are not text, which the gate's reader never lets through.
 pub(super) fn write(table: &Table, time: Timestamp) -> Result<String, String> {
     let tickets = table.iter().map(|(id, entry)| Row::of(*id, entry)).collect::<Result<_, _>>()?;
-    let body = Body { time_ms: time.as_unix_millis(), tickets };
+    let grants = table.all_grants().iter().map(GrantRow::of).collect();
+    let body = Body { time_ms: time.as_unix_millis(), tickets, grants };
     let body = serde_json::to_string(&body).map_err(|error| error.to_string())?;
     let header = Header { format: FORMAT.into(), version: VERSION, sha256: Hex(Digest::of_bytes(body.as_bytes())) };
     let header = serde_json::to_string(&header).map_err(|error| error.to_string())?;
@@ -168,6 +199,9 @@ pub(super) fn read(text: &str, capacity: Capacity) -> Result<State, StateError> 
         if !table.insert(id, entry) {
             return Err("it holds one ticket twice".into());
         }
+    }
+    for grant in body.grants {
+        table.put_grant(grant.into_grant());
     }
     Ok(State { table, time: Timestamp::from_unix_millis(body.time_ms) })
 }
@@ -209,6 +243,7 @@ impl Row {
             needs: ticket.needs,
             approved_by: call.approved_by.clone(),
             proof: call.proof.clone(),
+            grant: call.grant.map(Hex),
         })
     }
 
@@ -253,7 +288,52 @@ impl Row {
             arguments: self.arguments.into_bytes().into(),
             approved_by: self.approved_by,
             proof: self.proof,
+            grant: self.grant.map(|grant| grant.0),
         };
         (self.ticket.0, Entry::new(ticket, call))
+    }
+}
+
+impl GrantRow {
+    fn of(grant: &StandingGrant) -> Self {
+        Self {
+            id: Hex(grant.id),
+            tool: grant.tool.clone(),
+            tool_digest: Hex(grant.definition),
+            tenant: grant.tenant.clone(),
+            principal: grant.principal.clone(),
+            arguments: match &grant.arguments {
+                GrantArguments::Exactly(digest) => ArgumentsRow::Exactly(Hex(*digest)),
+                GrantArguments::Including(text) => ArgumentsRow::Including(text.clone()),
+                GrantArguments::Fitting(text) => ArgumentsRow::Fitting(text.clone()),
+            },
+            given_by: grant.given_by.clone(),
+            given_at_ms: grant.given_at.as_unix_millis(),
+            expires_at_ms: grant.expires_at.as_unix_millis(),
+            max_uses: grant.max_uses,
+            used: grant.used,
+            revoked: grant.revoked,
+        }
+    }
+
+    fn into_grant(self) -> StandingGrant {
+        StandingGrant {
+            id: self.id.0,
+            tool: self.tool,
+            definition: self.tool_digest.0,
+            tenant: self.tenant,
+            principal: self.principal,
+            arguments: match self.arguments {
+                ArgumentsRow::Exactly(digest) => GrantArguments::Exactly(digest.0),
+                ArgumentsRow::Including(text) => GrantArguments::Including(text),
+                ArgumentsRow::Fitting(text) => GrantArguments::Fitting(text),
+            },
+            given_by: self.given_by,
+            given_at: Timestamp::from_unix_millis(self.given_at_ms),
+            expires_at: Timestamp::from_unix_millis(self.expires_at_ms),
+            max_uses: self.max_uses,
+            used: self.used,
+            revoked: self.revoked,
+        }
     }
 }

@@ -8,13 +8,17 @@ use std::sync::Arc;
 
 use callgate_core::call::{Finish, IssueFault, Loaded};
 use callgate_core::confirm::{
-    Asked, By, CancelError, Decided, FinishError, MAX_SKEW_MS, Presented, ReconcileError, Refusal, Ticket, Verdict,
+    Asked, By, CancelError, Decided, FinishError, MAX_SKEW_MS, Presented, ReconcileError, Refusal, Ticket, TicketState,
+    Verdict,
 };
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
 
-use super::{DecideFault, PendingApproval, PendingRequest, Resolution, Snapshot, TicketView};
+use super::{
+    DecideFault, GrantError, MAX_GRANTS, NewGrant, PendingApproval, PendingRequest, Resolution, Revoked, Snapshot,
+    StandingGrant, TicketView,
+};
 
 /// How much a store keeps at most. Reaching a bound refuses what comes next; nothing alive is dropped for it (invariants F5,
 /// C3).
@@ -85,6 +89,7 @@ impl Entry {
             issued_at: ticket.issued_at,
             expires_at: ticket.expires_at,
             proof: call.proof.clone(),
+            grant: call.grant,
         }
     }
 }
@@ -101,6 +106,7 @@ pub(super) struct PendingCall {
     pub(super) arguments: Snapshot,
     pub(super) approved_by: Vec<String>,
     pub(super) proof: Option<String>,
+    pub(super) grant: Option<Digest>,
 }
 
 impl PendingCall {
@@ -117,6 +123,7 @@ impl PendingCall {
             arguments: Arc::from(request.arguments),
             approved_by: Vec::new(),
             proof: None,
+            grant: None,
         }
     }
 
@@ -139,11 +146,19 @@ pub(super) struct Table {
     expiry: BinaryHeap<Reverse<(Timestamp, [u8; 32])>>,
     bytes: usize,
     by_principal: HashMap<Digest, usize>,
+    grants: Vec<StandingGrant>,
 }
 
 impl Table {
     pub(super) fn new(capacity: Capacity) -> Self {
-        Self { capacity, entries: HashMap::new(), expiry: BinaryHeap::new(), bytes: 0, by_principal: HashMap::new() }
+        Self {
+            capacity,
+            entries: HashMap::new(),
+            expiry: BinaryHeap::new(),
+            bytes: 0,
+            by_principal: HashMap::new(),
+            grants: Vec::new(),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -166,7 +181,11 @@ impl Table {
         ttl_ms: u64,
         now: Timestamp,
     ) -> Result<(), IssueFault> {
-        let entry = Entry::new(request.ticket(now, ttl_ms), PendingCall::of(request));
+        self.add(id, Entry::new(request.ticket(now, ttl_ms), PendingCall::of(request)), now)
+    }
+
+    /// Keeps an entry, if there is or can be made room for it.
+    fn add(&mut self, id: Digest, entry: Entry, now: Timestamp) -> Result<(), IssueFault> {
         self.sweep(now, Capacity::SWEEP, MAX_SKEW_MS);
         while !self.has_room(&entry) {
             if self.sweep(now, Capacity::SWEEP, 0) == 0 {
@@ -232,7 +251,10 @@ impl Table {
     /// Forgets everything but what is to be found out.
     pub(super) fn clear(&mut self) {
         let entries = std::mem::take(&mut self.entries);
+        let grants = std::mem::take(&mut self.grants);
         *self = Self::new(self.capacity);
+        // Their time is not to be lengthened by a clock that was set back; that they were used and revoked is not forgotten.
+        self.grants = grants.into_iter().map(|grant| StandingGrant { revoked: true, ..grant }).collect();
         for (id, entry) in entries {
             if entry.ticket.state.is_unsettled() {
                 self.insert(id, Entry { overdue: false, ..entry });
@@ -322,6 +344,95 @@ impl Table {
         }
         self.bytes = self.bytes.saturating_sub(before).saturating_add(entry.call.bytes());
         Some(answer)
+    }
+
+    /// The grants, for whoever writes them down.
+    pub(super) fn all_grants(&self) -> &[StandingGrant] {
+        &self.grants
+    }
+
+    /// Puts a grant back that was written down.
+    pub(super) fn put_grant(&mut self, grant: StandingGrant) {
+        self.grants.push(grant);
+    }
+
+    pub(super) fn grant(
+        &mut self,
+        id: Digest,
+        grant: NewGrant,
+        by: &CallContext<'_>,
+        now: Timestamp,
+    ) -> Result<StandingGrant, GrantError> {
+        let grant = grant.given(id, by, now)?;
+        // What is over can be told for as long as there is room.
+        if self.grants.len() >= MAX_GRANTS {
+            self.grants.retain(|kept| kept.is_open(now));
+        }
+        if self.grants.len() >= MAX_GRANTS {
+            return Err(GrantError::Full);
+        }
+        self.grants.push(grant.clone());
+        Ok(grant)
+    }
+
+    pub(super) fn grants_for(
+        &self,
+        caller: &CallContext<'_>,
+        definition: Digest,
+        now: Timestamp,
+    ) -> Vec<StandingGrant> {
+        let could = |grant: &&StandingGrant| {
+            grant.definition == definition
+                && grant.tenant.as_deref() == caller.tenant
+                && Some(grant.principal.as_str()) == caller.known_principal()
+                && grant.is_open(now)
+        };
+        self.grants.iter().filter(could).cloned().collect()
+    }
+
+    pub(super) fn claim_grant(
+        &mut self,
+        grant: Digest,
+        id: Digest,
+        request: &PendingRequest<'_>,
+        presented: &Presented,
+        now: Timestamp,
+    ) -> Result<Digest, GrantError> {
+        let at = self.grants.iter().position(|kept| kept.id == grant).ok_or(GrantError::Unknown)?;
+        let mut taken = self.grants.get(at).cloned().ok_or(GrantError::Unknown)?;
+        let ticket = taken.cover(request, presented, now)?;
+        let call = PendingCall {
+            grant: Some(grant),
+            approved_by: vec![taken.given_by.clone()],
+            arguments: Arc::default(),
+            summary: String::new(),
+            ..PendingCall::of(request)
+        };
+        self.add(id, Entry::new(ticket, call), now).map_err(|fault| match fault {
+            IssueFault::Full => GrantError::Full,
+            _ => GrantError::Store,
+        })?;
+        if let Some(kept) = self.grants.get_mut(at) {
+            *kept = taken;
+        }
+        Ok(id)
+    }
+
+    pub(super) fn grants(&self, viewer: &CallContext<'_>, max: usize) -> Vec<StandingGrant> {
+        let mut seen: Vec<_> = self.grants.iter().filter(|grant| grant.is_visible_to(viewer)).cloned().collect();
+        seen.sort_by_key(|grant| (grant.given_at, *grant.id.as_bytes()));
+        seen.truncate(max);
+        seen
+    }
+
+    pub(super) fn revoke(&mut self, id: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantError> {
+        let grant = self.grants.iter_mut().find(|grant| grant.id == id).ok_or(GrantError::Unknown)?;
+        grant.revoke(by)?;
+        let used = grant.used;
+        let under_way =
+            |entry: &&Entry| entry.call.grant == Some(id) && matches!(entry.ticket.state, TicketState::Reserved { .. });
+        let under_way = self.entries.values().filter(under_way).count();
+        Ok(Revoked { used, under_way: u32::try_from(under_way).unwrap_or(u32::MAX) })
     }
 
     /// What `viewer` may be told of, the oldest first, at most `max`.

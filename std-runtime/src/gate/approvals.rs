@@ -7,12 +7,21 @@ use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 
 use super::Gate;
-use crate::confirmations::{ConfirmationStore as _, DecideFault, PendingApproval, Resolution, StoreFault, TicketView};
+use crate::confirmations::{
+    ConfirmationStore as _, DecideFault, GrantError, NewGrant, PendingApproval, Resolution, Revoked, StandingGrant,
+    StoreFault, TicketView,
+};
 use crate::contain::contain;
+use crate::context::random_request_id;
 use crate::render::approver;
 
 /// The most requests that the one which is decided is looked for among, to name its tool in the record.
 const MOST: usize = 10_000;
+
+/// How many tickets the reaper takes in one step of the store.
+const AT_ONCE: usize = 256;
+/// The channel of what the gate does by itself.
+const OWN_CHANNEL: &str = "gate";
 
 /// What approvers do at a gate. Made by [`Gate::approvals`].
 ///
@@ -76,6 +85,37 @@ impl DecisionFault {
     }
 }
 
+/// Why a standing grant was not given, or not taken back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrantFault {
+    /// The rules or the store refuse it.
+    #[error(transparent)]
+    Refused(#[from] GrantError),
+    /// The record of it could not be written, so it was not done (invariant J2).
+    #[error("it could not be recorded, so it was not done")]
+    Unrecorded,
+}
+
+impl GrantFault {
+    /// The code of the fault.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::Refused(error) => match error {
+                GrantError::Unknown => Code::NotFound,
+                GrantError::Unauthenticated => Code::Unauthorized,
+                GrantError::Duration | GrantError::Uses | GrantError::Arguments | GrantError::Schema(_) => {
+                    Code::ValidationError
+                }
+                GrantError::Store | GrantError::Full => Code::StoreUnavailable,
+                GrantError::MissingScope | GrantError::OwnGrant | GrantError::Over => Code::Forbidden,
+            },
+            Self::Unrecorded => Code::AuditUnavailable,
+        }
+    }
+}
+
 impl<'g> Approvals<'g> {
     pub(super) const fn new(gate: &'g Gate) -> Self {
         Self(gate)
@@ -96,11 +136,8 @@ impl<'g> Approvals<'g> {
     /// # Errors
     /// The store failed.
     pub fn tickets(self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
-        contain(|| {
-            drop(self.0.0.confirmations.reap(MOST)?);
-            self.0.0.confirmations.tickets(viewer, max)
-        })
-        .unwrap_or(Err(StoreFault))
+        drop(self.reap()?);
+        contain(|| self.0.0.confirmations.tickets(viewer, max)).unwrap_or(Err(StoreFault))
     }
 
     /// Withdraws a request for its requester, who no longer wants the call.
@@ -127,7 +164,7 @@ impl<'g> Approvals<'g> {
         };
         let decision = self.about(ticket, &resolution.by, what, Some(resolution.proof));
         self.recorded(&decision, || {
-            drop(self.0.0.confirmations.reap(MOST).map_err(DecideFault::from)?);
+            drop(self.reap().map_err(DecideFault::from)?);
             let settled = self.0.0.confirmations.reconcile(ticket, resolution).map_err(DecideFault::from)?;
             settled.map_err(DecisionFault::Resolve)
         })
@@ -156,6 +193,77 @@ impl<'g> Approvals<'g> {
             ..self.about(ticket, approver, what, None)
         };
         self.recorded(&decision, || Ok(self.0.0.confirmations.decide(ticket, verdict, approver)?))
+    }
+
+    /// Leaves in doubt what calls hold that have not been heard of within their lease, and tells what that was (invariant J4). For a
+    /// host to call when it starts, and from time to time. Nothing runs again by it.
+    ///
+    /// # Errors
+    /// The store failed. What it left in doubt before is recorded.
+    pub fn reap(self) -> Result<Vec<TicketView>, StoreFault> {
+        let gate = &self.0.0;
+        let mut lost = Vec::new();
+        loop {
+            let reaped = contain(|| gate.confirmations.reap(AT_ONCE)).unwrap_or(Err(StoreFault))?;
+            for view in &reaped {
+                let id = random_request_id(&*gate.common.entropy).unwrap_or_default();
+                let reaper = CallContext::new(OWN_CHANNEL, &id);
+                let note = format!("asked by {}: its call was not heard of within its lease", view.request_id);
+                let decision =
+                    Decision { tool: &view.tool, ..self.about(view.ticket, &reaper, "in_doubt", Some(&note)) };
+                // It is in doubt whether or not this can be recorded.
+                if self.record(&decision).is_err() {
+                    tracing::error!(ticket = %view.ticket, "that a ticket was left in doubt could not be recorded");
+                }
+            }
+            let all = reaped.len() < AT_ONCE;
+            lost.extend(reaped);
+            if all {
+                return Ok(lost);
+            }
+        }
+    }
+
+    /// Gives a standing grant: calls that it covers are not asked about, and pass every other stage.
+    ///
+    /// # Errors
+    /// Nobody may give this one, the store failed, or it could not be recorded.
+    pub fn grant(self, grant: NewGrant, by: &CallContext<'_>) -> Result<StandingGrant, GrantFault> {
+        let note = format!(
+            "for {}: {} calls within {} ms, {:?}",
+            grant.principal, grant.max_uses, grant.lasts_ms, grant.arguments
+        );
+        let (tool, definition) = (grant.tool.clone(), grant.definition);
+        let decision = Decision { tool: &tool, ..self.about(definition, by, "grant", Some(&note)) };
+        self.granting(&decision, || self.0.0.confirmations.grant(grant, by))
+    }
+
+    /// The standing grants that `viewer` may be told of, the oldest first, at most `max`.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn grants(self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
+        contain(|| self.0.0.confirmations.grants(viewer, max)).unwrap_or(Err(StoreFault))
+    }
+
+    /// Takes a standing grant back: from the answer on it covers nothing (invariant P5).
+    ///
+    /// # Errors
+    /// `by` may not, the store failed, or it could not be recorded. After a failure of the store it may be revoked.
+    pub fn revoke(self, grant: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantFault> {
+        let decision = self.about(grant, by, "revoke", None);
+        self.granting(&decision, || self.0.0.confirmations.revoke(grant, by))
+    }
+
+    fn granting<R>(
+        self,
+        decision: &Decision<'_>,
+        step: impl FnOnce() -> Result<R, GrantError>,
+    ) -> Result<R, GrantFault> {
+        self.record(decision).map_err(|()| GrantFault::Unrecorded)?;
+        contain(step).unwrap_or(Err(GrantError::Store)).map_err(GrantFault::from).inspect_err(|fault| {
+            let _ = self.record(&Decision { refused: Some((fault.code(), "grant")), ..*decision });
+        })
     }
 
     fn about<'d>(self, ticket: Digest, by: &CallContext<'d>, what: &'static str, note: Option<&'d str>) -> Decision<'d>

@@ -116,10 +116,17 @@ impl Gate {
         }
         let call = match call.confirm()? {
             Confirm::NotNeeded(call) => call,
-            Confirm::Ask(asking) => {
-                let issued = self.issue(&asking);
-                return Err(asking.asked(issued));
+            Confirm::Ask(asking) if !common.trusts(self.0.confirmations.guarantee(), asking.call().spec()) => {
+                return Err(asking.asked(Err(IssueFault::Store)));
             }
+            Confirm::Ask(asking) => match self.covered(&asking) {
+                Ok(Some(ticket)) => asking.granted(ticket),
+                Ok(None) => {
+                    let issued = self.issue(&asking);
+                    return Err(asking.asked(issued));
+                }
+                Err(StoreFault) => return Err(asking.asked(Err(IssueFault::Store))),
+            },
             Confirm::Redeem(redeeming) => {
                 let claimed = self.claim(redeeming.ticket(), &redeeming.presented());
                 redeeming.redeemed(claimed)?
@@ -190,6 +197,10 @@ impl Gate {
             .unwrap_or(Err(IssueFault::Store))
     }
 
+    fn covered(&self, asking: &Asking<Box<Envelope<'_>>, Arc<Tool>>) -> Result<Option<Digest>, StoreFault> {
+        contain(|| self.0.confirmations.covered(asking)).unwrap_or(Err(StoreFault))
+    }
+
     fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         contain(|| self.0.confirmations.claim(ticket, presented)).unwrap_or(Err(StoreFault))
     }
@@ -205,7 +216,7 @@ impl Gate {
         asked.unwrap_or_else(Interception::Failed)
     }
 
-    fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+    pub(super) fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
         match &self.0.audit {
             Some(audit) => contain(|| audit.record(record)).unwrap_or(Err(AuditFault)),
             None => Ok(()),

@@ -33,7 +33,7 @@ use crate::tool::Tool;
 use crate::update::Update;
 
 pub use crate::common::{DEFAULT_IN_FLIGHT, DEFAULT_LINE, DEFAULT_MAX_WAIT, GateError};
-pub use approvals::{Approvals, DecisionFault};
+pub use approvals::{Approvals, DecisionFault, GrantFault};
 pub use builder::{GateBuilder, default_limiter};
 
 /// A call's outcome. It borrows what the caller sent; [`Outcome::to_json`] and the like make owned copies.

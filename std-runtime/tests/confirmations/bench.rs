@@ -57,6 +57,10 @@ pub(crate) const ALICE: CallContext<'static> = CallContext::new("web", "r1").wit
 pub(crate) const BOB: CallContext<'static> =
     CallContext::new("web", "r2").with_principal("bob").with_scopes(Scopes::new("approve"));
 
+/// Who gives standing grants.
+pub(crate) const GRANTER: CallContext<'static> =
+    CallContext::new("web", "r4").with_principal("granter").with_scopes(Scopes::new("grant"));
+
 /// Who settles what is in doubt.
 pub(crate) const STEWARD: CallContext<'static> =
     CallContext::new("web", "r3").with_principal("steward").with_scopes(Scopes::new("reconcile"));

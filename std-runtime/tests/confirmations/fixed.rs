@@ -149,6 +149,7 @@ fn view(seen: &Seen<'_>) -> TicketView {
         issued_at: seen.issued_at,
         expires_at: seen.expires_at,
         proof: None,
+        grant: None,
     }
 }
 

@@ -20,7 +20,7 @@ use bench::Bench;
 use callgate_std::clock::ManualClock;
 use fixed::device;
 use reopened::every_shared_store;
-use suite::every_store;
+use suite::{every_store, every_store_of_grants};
 
 fn memory(capacity: Capacity) -> Bench {
     let clock = ManualClock::new();
@@ -50,6 +50,7 @@ fn at(path: &Path, clock: &ManualClock, seed: u64) -> Box<dyn ConfirmationStore>
 }
 
 every_store!(memory file device);
+every_store_of_grants!(memory file);
 every_shared_store!(file: at);
 
 #[test]

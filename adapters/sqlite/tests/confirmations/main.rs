@@ -23,7 +23,7 @@ use callgate_std::entropy::SeededEntropy;
 
 use bench::Bench;
 use reopened::every_shared_store;
-use suite::every_store;
+use suite::{every_store, every_store_of_grants};
 
 fn open(path: &Path, capacity: Capacity, clock: &ManualClock, seed: u64) -> SqliteConfirmations {
     let database = Arc::new(Database::open(path).expect("new, or whole"));
@@ -50,6 +50,7 @@ fn shared(path: &Path) -> Box<dyn ConfirmationStore> {
 }
 
 every_store!(sqlite);
+every_store_of_grants!(sqlite);
 every_shared_store!(sqlite: at);
 
 #[test]

@@ -110,7 +110,7 @@ fn f1_a_file_that_was_replaced_is_not_written_to() {
 
 #[test]
 fn n6_an_unknown_version_is_refused_by_name_and_left_as_it_is() {
-    for version in ["0", "1", "3", "-1", "2147483647"] {
+    for version in ["0", "1", "2", "4", "-1", "2147483647"] {
         let place = Place::new();
         let store = place.open();
         let ticket = store.issue(&request(1), TTL).expect("room").token.hash();
@@ -141,7 +141,7 @@ fn n6_a_file_of_something_else_is_refused_and_left_as_it_is() {
     other(&|| fs::write(place.path(), "not a database, and longer than a header of one is".repeat(20)).expect("ours"));
     other(&|| sql(&place.path(), "CREATE TABLE accounts (name TEXT)"));
     other(&|| sql(&place.path(), "PRAGMA application_id = 7"));
-    other(&|| sql(&place.path(), "PRAGMA user_version = 2"));
+    other(&|| sql(&place.path(), "PRAGMA user_version = 3"));
 }
 
 #[cfg(unix)]

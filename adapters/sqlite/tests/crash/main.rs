@@ -1,4 +1,4 @@
-//! A whole gate on one file, in a process that is killed at whatever moment (invariants A5, J1 to J4).
+//! A whole gate on one file, in a process that is killed at whatever moment, or ends at a named place (invariants A5, J1 to J5).
 //!
 //! The effects are lines of a ledger that the tool writes and waits for, which no store knows of. After each kill the tokens that were
 //! given out are presented again: nothing runs twice, and what had not begun can still be had.
@@ -13,12 +13,17 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 
-use callgate_core::code::Code;
-use callgate_core::context::CallContext;
+use callgate_core::code::{Code, Effect};
+use callgate_core::confirm::Token;
+use callgate_core::context::{CallContext, Scopes};
+use callgate_core::digest::Digest;
 use callgate_core::request::Request;
 use callgate_core::schema::{Property, Schema};
 use callgate_core::tool::ConfirmBy;
 use callgate_sqlite::{Database, SqliteAudit, SqliteConfirmations};
+use callgate_std::clock::ManualClock;
+use callgate_std::confirmations::{Capacity, ConfirmationStore as _, Resolution, TicketState};
+use callgate_std::entropy::SeededEntropy;
 use callgate_std::failure::Failure;
 use callgate_std::gate::Gate;
 use callgate_std::output::Reply;
@@ -26,13 +31,22 @@ use callgate_std::registry::Registry;
 use callgate_std::tool::Tool;
 use serde_json::Value;
 
-/// How many processes are killed.
-const KILLS: u64 = 60;
+mod points;
+
+use points::{Ends, Log, POINTS, Store};
+
+/// How many processes are killed at whatever moment, where the environment says nothing else; and at each named place.
+const KILLS: u64 = 104;
+const KILLS_AT_A_PLACE: u64 = 8;
+/// Says other numbers: how many at whatever moment, and how many at each place, as `1400 50`.
+const NUMBERS: &str = "CALLGATE_CRASH_KILLS";
 /// How many calls each would make if it were not.
 const CALLS: u64 = 10;
 /// Set for a process that is a child of this test: its directory, and the number of its first call.
 const CHILD: &str = "CALLGATE_TEST_CRASH";
 const FIRST: &str = "CALLGATE_TEST_CRASH_FIRST";
+/// Where it ends by itself.
+const ENDS: &str = "CALLGATE_TEST_CRASH_ENDS";
 
 const PROPERTIES: &[Property<'static>] = &[Property::required("n", Schema::integer())];
 
@@ -50,9 +64,14 @@ struct World {
 
 impl World {
     fn open(directory: &Path) -> Self {
+        Self::ending(directory, &Arc::default())
+    }
+
+    fn ending(directory: &Path, ends: &Arc<Ends>) -> Self {
         let database = Arc::new(Database::open(directory.join("gate.db")).expect("new, or whole"));
         let audit = Arc::new(SqliteAudit::on(Arc::clone(&database)).expect("as it was left"));
         let ledger = directory.join("ledger");
+        let at = Arc::clone(ends);
         let pay = Tool::builder("account.pay")
             .description("Writes a line")
             .const_schema(Schema::object(PROPERTIES))
@@ -61,14 +80,16 @@ impl World {
             .handler(move |call| {
                 let arguments: Value = call.arguments()?;
                 let n = arguments.get("n").and_then(Value::as_u64).unwrap_or_default();
+                at.at("effect.before");
                 append(&ledger, n).map_err(|error| Failure::new(error.to_string()))?;
+                at.at("effect.after");
                 Ok(Reply::new(n))
             });
         let registry = Registry::builder().add(pay).build().expect("a good tool");
         let gate = Gate::builder(registry)
             .digest_key([1; 32])
-            .confirmations(Arc::new(SqliteConfirmations::on(database)))
-            .audit(audit.clone())
+            .confirmations(Arc::new(Store(SqliteConfirmations::on(database), Arc::clone(ends))))
+            .audit(Arc::new(Log(audit.clone(), Arc::clone(ends))))
             .build()
             .expect("a good gate");
         Self { gate, audit }
@@ -92,7 +113,7 @@ impl World {
 #[test]
 fn child() {
     let (Some(directory), Some(first)) = (std::env::var_os(CHILD), std::env::var(FIRST).ok()) else { return };
-    let world = World::open(directory.as_ref());
+    let world = World::ending(directory.as_ref(), &Ends::told(std::env::var(ENDS).ok()));
     let first: u64 = first.parse().expect("a number");
     let mut out = std::io::stdout();
     // In one piece, so that a kill leaves a whole line or none.
@@ -116,11 +137,12 @@ struct Victim {
 }
 
 impl Victim {
-    fn start(directory: &Path, first: u64) -> Self {
+    fn start(directory: &Path, first: u64, ends: Option<&str>) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
             .args(["--exact", "child", "--nocapture", "--test-threads=1"])
             .env(CHILD, directory)
             .env(FIRST, first.to_string())
+            .envs(ends.map(|ends| (ENDS, ends)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -161,6 +183,29 @@ impl Seeded {
     }
 }
 
+/// J4, J5: when every lease is over, what was left open is in doubt, exactly that, and can be settled by what the ledger shows.
+fn settle(directory: &Path, doubts: &HashMap<u64, Digest>, effects: &HashMap<u64, u32>) {
+    let database = Arc::new(Database::open(directory.join("gate.db")).expect("whole"));
+    let clock = ManualClock::new();
+    clock.step_wall(i64::from(i32::MAX) * 1_000);
+    let store = SqliteConfirmations::with(database, Capacity::DEFAULT, clock.shared(), SeededEntropy::shared(7));
+    let lost: HashSet<_> = store.reap(usize::MAX).expect("answers").iter().map(|view| view.ticket).collect();
+    let by = CallContext::new("cli", "r").with_principal("steward").with_scopes(Scopes::new("reconcile"));
+    for (n, ticket) in doubts {
+        // One whose call had been told to the store, and nobody else, is settled already.
+        if !lost.contains(ticket) {
+            continue;
+        }
+        let effect = if effects.contains_key(n) { Effect::Done } else { Effect::None };
+        let resolution = Resolution { effect, proof: "the ledger", by };
+        let view = store.reconcile(*ticket, &resolution).expect("answers").expect("it is in doubt");
+        assert_eq!(view.state, TicketState::Done(effect), "{n}");
+    }
+    let known: HashSet<_> = doubts.values().copied().collect();
+    assert!(lost.is_subset(&known), "what was told to be done is not in doubt");
+    assert_eq!(store.reap(usize::MAX).expect("answers"), []);
+}
+
 #[test]
 fn j3_a_killed_gate_loses_nothing_and_runs_nothing_twice() {
     let place = tempfile::tempdir().expect("a directory");
@@ -169,6 +214,7 @@ fn j3_a_killed_gate_loses_nothing_and_runs_nothing_twice() {
     let mut asked: HashMap<u64, String> = HashMap::new();
     let mut done = HashSet::new();
     let (mut in_doubt, mut redeemed) = (0, 0);
+    let mut doubts: HashMap<u64, Digest> = HashMap::new();
     let effects = || {
         let text = fs::read_to_string(directory.join("ledger")).unwrap_or_default();
         let mut count = HashMap::new();
@@ -177,24 +223,36 @@ fn j3_a_killed_gate_loses_nothing_and_runs_nothing_twice() {
         }
         count
     };
-    for round in 0..KILLS {
+    let said = std::env::var(NUMBERS).ok();
+    let (kills, at_a_place) = said.as_deref().map_or((KILLS, KILLS_AT_A_PLACE), |said| {
+        let (kills, at_a_place) = said.split_once(' ').expect("two numbers");
+        (kills.parse().expect("a number"), at_a_place.parse().expect("a number"))
+    });
+    let places = POINTS.iter().flat_map(|place| (0..at_a_place).map(move |_| Some(*place)));
+    let rounds: Vec<_> = (0..kills).map(|_| None).chain(places).collect();
+    for (round, place) in (0..).zip(&rounds) {
         // In every other round a process has the file open all the time, so that nobody has to recover it.
         let witness = (round % 2 == 0 && round > 0).then(|| World::open(directory));
         let first = 1_000 * round;
-        let mut victim = Victim::start(directory, first);
+        let ends = place.map(|place| format!("{place} {}", seeded.below(CALLS) + 1));
+        let mut victim = Victim::start(directory, first, ends.as_deref());
         let mut told = Vec::new();
-        for _ in 0..seeded.below(2 * CALLS) {
+        for _ in 0..if ends.is_some() { 0 } else { seeded.below(2 * CALLS) } {
             told.extend(victim.next());
         }
         // While it starts, there is more to hit.
         for _ in 0..seeded.below(if told.is_empty() { 4_000_000 } else { 400_000 }) {
             std::hint::spin_loop();
         }
-        victim.child.kill().expect("it is ours");
+        if ends.is_none() {
+            victim.child.kill().expect("it is ours");
+        }
         while let Some(line) = victim.next() {
             told.push(line);
         }
-        assert_eq!(victim.child.wait().expect("it is ours").signal(), Some(9), "round {round}: killed, not failed");
+        let signal = victim.child.wait().expect("it is ours").signal();
+        let expected = if ends.is_some() { 6 } else { 9 };
+        assert_eq!(signal, Some(expected), "round {round}: it ended at {ends:?}, and did not fail");
         let mut doubtful = Vec::new();
         for (is_done, n, token) in told {
             if is_done {
@@ -221,7 +279,7 @@ fn j3_a_killed_gate_loses_nothing_and_runs_nothing_twice() {
                     if done.contains(n) {
                         assert_eq!(after, 1, "round {round}: {n} was told to be done");
                     } else {
-                        doubtful.push(*n);
+                        doubtful.push((*n, Token::parse(token).expect("a token").hash()));
                     }
                 }
             }
@@ -229,6 +287,7 @@ fn j3_a_killed_gate_loses_nothing_and_runs_nothing_twice() {
         }
         assert!(doubtful.len() <= 1, "round {round}: only the call under way is in doubt: {doubtful:?}");
         in_doubt += doubtful.len() as u64;
+        doubts.extend(doubtful);
     }
     let world = World::open(directory);
     let report = world.audit.verify(None).expect("readable");
@@ -254,7 +313,14 @@ fn j3_a_killed_gate_loses_nothing_and_runs_nothing_twice() {
         let ends = find(*n, "terminal").iter().filter(|record| record["end"] == "done").count();
         assert_eq!(ends, 1, "J1: what was told of {n} is recorded");
     }
+    settle(directory, &doubts, &effects());
+    for (n, token) in asked.iter().filter(|(n, _)| doubts.contains_key(*n)) {
+        let before = effects().get(n).copied();
+        // By now whoever asks has used up its attempts, too.
+        assert!(world.call(*n, Some(token)).0.is_some(), "A5: {n} is not run even then");
+        assert_eq!(effects().get(n).copied(), before, "A5: {n}");
+    }
     let (asked, done) = (asked.len(), done.len());
-    println!("{KILLS} kills: {asked} asked, {done} done, {redeemed} had afterwards, {in_doubt} in doubt");
+    println!("{} kills: {asked} asked, {done} done, {redeemed} had afterwards, {in_doubt} in doubt", rounds.len());
     assert!(done > 50 && redeemed + in_doubt > 0, "the kills hit nothing");
 }

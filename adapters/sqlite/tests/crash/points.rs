@@ -1,0 +1,129 @@
+//! Named places within a call at which a process ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callgate_core::audit::{Audit, AuditFault, Kind, Record};
+use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
+use callgate_sqlite::{SqliteAudit, SqliteConfirmations};
+use callgate_std::confirmations::{
+    By, ConfirmationStore, DecideFault, Decided, Finish, FinishError, Guarantee, IssueFault, Issued, Loaded,
+    PendingApproval, PendingRequest, Presented, ReconcileError, Refusal, Resolution, StoreFault, TicketView, Verdict,
+};
+
+/// Every place, in the order in which a confirmed call passes them: before and after each thing that is kept.
+pub(crate) const POINTS: [&str; 12] = [
+    "issue.before",
+    "issue.after",
+    "claim.before",
+    "claim.after",
+    "intent.before",
+    "intent.after",
+    "effect.before",
+    "effect.after",
+    "finish.before",
+    "finish.after",
+    "terminal.before",
+    "terminal.after",
+];
+
+/// Where this process ends: at the n-th time that it comes to a place.
+#[derive(Debug, Default)]
+pub(crate) struct Ends {
+    place: Option<(String, u64)>,
+    passed: AtomicU64,
+}
+
+impl Ends {
+    /// What the environment says, as `claim.after 3`; nowhere if it says nothing.
+    pub(crate) fn told(text: Option<String>) -> Arc<Self> {
+        let place = text.map(|text| {
+            let (place, times) = text.split_once(' ').expect("a place and a number");
+            assert!(POINTS.contains(&place), "there is no place {place}");
+            (place.to_owned(), times.parse().expect("a number"))
+        });
+        Arc::new(Self { place, passed: AtomicU64::new(0) })
+    }
+
+    pub(crate) fn at(&self, place: &str) {
+        if let Some((ends, times)) = &self.place
+            && ends == place
+            && self.passed.fetch_add(1, Ordering::SeqCst) + 1 == *times
+        {
+            // Nothing is tidied up, as when it is killed.
+            std::process::abort();
+        }
+    }
+
+    fn around<R>(&self, what: &str, act: impl FnOnce() -> R) -> R {
+        self.at(&format!("{what}.before"));
+        let answer = act();
+        self.at(&format!("{what}.after"));
+        answer
+    }
+}
+
+/// A store with these places.
+#[derive(Debug)]
+pub(crate) struct Store(pub(crate) SqliteConfirmations, pub(crate) Arc<Ends>);
+
+impl ConfirmationStore for Store {
+    fn guarantee(&self) -> Guarantee {
+        self.0.guarantee()
+    }
+
+    fn issue(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Result<Issued, IssueFault> {
+        self.1.around("issue", || self.0.issue(request, ttl_ms))
+    }
+
+    fn load(&self, ticket: Digest) -> Result<Option<Loaded>, StoreFault> {
+        self.0.load(ticket)
+    }
+
+    fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
+        self.1.around("claim", || self.0.claim(ticket, presented))
+    }
+
+    fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
+        self.1.around("finish", || self.0.finish(finish))
+    }
+
+    fn withdraw(&self, ticket: Digest) -> Result<(), StoreFault> {
+        self.0.withdraw(ticket)
+    }
+
+    fn decide(&self, ticket: Digest, verdict: Verdict, approver: &CallContext<'_>) -> Result<Decided, DecideFault> {
+        self.0.decide(ticket, verdict, approver)
+    }
+
+    fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
+        self.0.pending(approver, max)
+    }
+
+    fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        self.0.reap(max)
+    }
+
+    fn reconcile(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        self.0.reconcile(ticket, resolution)
+    }
+}
+
+/// A log with these places.
+#[derive(Debug)]
+pub(crate) struct Log(pub(crate) Arc<SqliteAudit>, pub(crate) Arc<Ends>);
+
+impl Audit for Log {
+    fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+        match (record.kind, record.end) {
+            (Kind::Intent, _) => self.1.around("intent", || self.0.record(record)),
+            (_, "done") => self.1.around("terminal", || self.0.record(record)),
+            _ => self.0.record(record),
+        }
+    }
+}
