@@ -92,7 +92,6 @@ fn what_was_asked_about_runs_when_the_caller_comes_back_with_its_token() {
         again["result"]["content"][0]["text"].as_str().expect("a text").starts_with("CONFIRMATION_INVALID"),
         "{again}"
     );
-    drop(ask);
     drop(input);
     assert!(child.wait().expect("it ends").success());
 }
