@@ -32,6 +32,8 @@ const OF_THE_CALL: [&str; 16] = [
 
 /// The name of a call in the log.
 type Call = (String, String);
+/// The number of a line, and what is in it.
+type Line = (u64, Map<String, Value>);
 
 /// A call that the log left open.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,7 +50,7 @@ pub struct LostCall {
 /// What is known of calls after some lines of a log.
 #[derive(Default)]
 pub(crate) struct Open {
-    calls: HashMap<Call, Vec<(u64, Map<String, Value>)>>,
+    calls: HashMap<Call, Vec<Line>>,
 }
 
 impl Open {
@@ -77,7 +79,7 @@ impl Open {
     }
 
     /// The calls whose lease is over at `now`, the oldest first.
-    fn lost(self, now: Timestamp) -> Vec<(u64, Map<String, Value>)> {
+    fn lost(self, now: Timestamp) -> Vec<Line> {
         let is_over = |record: &Map<String, Value>| {
             let at = record.get("at").and_then(Value::as_str).and_then(|at| at.parse::<jiff::Timestamp>().ok());
             let at = at.and_then(|at| u64::try_from(at.as_millisecond()).ok());
