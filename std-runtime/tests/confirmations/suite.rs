@@ -536,7 +536,8 @@ pub(crate) fn a7_who_gives_which_grants(make: Make<'_>) {
     let give = |grant: NewGrant, by: &CallContext<'_>| bench.store.grant(grant, by);
     let including = |text: &str| GrantArguments::Including(text.to_owned());
     let fitting = |text: &str| GrantArguments::Fitting(text.to_owned());
-    let refused: [(NewGrant, CallContext<'_>, fn(&GrantError) -> bool); 9] = [
+    type Expected = fn(&GrantError) -> bool;
+    let refused: [(NewGrant, CallContext<'_>, Expected); 9] = [
         (new_grant(1), BOB, |error| matches!(error, GrantError::MissingScope)),
         (new_grant(1), CallContext { principal: None, ..GRANTER }, |error| {
             matches!(error, GrantError::Unauthenticated)
