@@ -298,7 +298,8 @@ impl Host {
             self.store.withdraw(ticket);
         }
         if let Some(finish) = settlement.finish {
-            self.store.finish(&finish);
+            // A ticket that is not this call's any more stays as it is.
+            let _ = self.store.finish(&finish);
         }
         if let Some(key) = settlement.attempt {
             let attempts = self.limiter.attempt(&key, now().monotonic);
