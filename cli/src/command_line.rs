@@ -1,19 +1,25 @@
 //! What may stand on the command line.
 
+mod approvals;
+mod audit;
 #[cfg(feature = "mcp")]
 mod behind;
+mod conformance;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use callgate_core::audit::chain::Head;
-use callgate_core::digest::Digest;
 use callgate_core::name::{NameError, check_label, check_principal, check_scope};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
+pub(crate) use approvals::{
+    AnswerArgs, ApprovalsCommand, ApproveArgs, Outcome, ResolveArgs, ShowArgs, WaitingArgs, WatchArgs,
+};
+pub(crate) use audit::{AuditCommand, ExplainArgs, ExportArgs, TailArgs, VerifyArgs};
 #[cfg(feature = "mcp")]
 pub(crate) use behind::{PinArgs, PinsCommand, PinsListArgs, ProxyArgs};
+pub(crate) use conformance::{ConformanceArgs, ConformanceCommand, ProfileName, ReportFormat, SubjectArgs};
 
 const ABOUT: &str = "The gate that every tool call of an AI agent passes";
 const LONG_ABOUT: &str = "\
@@ -326,197 +332,6 @@ pub(crate) struct ServedArgs {
     pub(crate) tenant: Option<String>,
 }
 
-const APPROVE_EXAMPLES: &str = "\
-Examples:
-  callgate approvals list --principal ann --scope approve
-  callgate approvals show 3fa1c02b77aa --principal ann --scope approve
-  callgate approvals approve 3fa1c02b77aa --principal ann --scope approve
-  callgate approvals deny 3fa1c02b77aa --principal ann --scope approve
-
-Nobody decides a request of their own, and the first answer stands.";
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum ApprovalsCommand {
-    /// List what this approver could decide now
-    List(WaitingArgs),
-    /// Show one request, with every value that would run
-    Show(ShowArgs),
-    /// Watch what waits on a screen, and decide with keys; or in a browser, with --web
-    Watch(WatchArgs),
-    /// Let a request run, once, when its caller comes back with its token
-    Approve(ApproveArgs),
-    /// Have a request never run
-    Deny(AnswerArgs),
-    /// Take back a request of one's own
-    Cancel(AnswerArgs),
-    /// Settle a request in doubt: its call was claimed and never heard of again
-    ///
-    /// Nothing runs again by itself. Whoever has found out what happened says so, with how it is known; that stands in the record. It takes
-    /// the scope `reconcile`.
-    Resolve(ResolveArgs),
-}
-
-/// What a call in doubt did.
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
-    /// It took effect
-    Done,
-    /// It changed nothing
-    None,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ResolveArgs {
-    #[command(flatten)]
-    pub(crate) answer: AnswerArgs,
-    /// What the call did
-    #[arg(long, value_name = "OUTCOME")]
-    pub(crate) outcome: Outcome,
-    /// How that is known, for people and for the record
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) proof: String,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = APPROVE_EXAMPLES)]
-pub(crate) struct WaitingArgs {
-    /// Also what is decided, used up or in doubt, as far as it is kept: one's own, what one could decide, and with the scope
-    /// `reconcile` all of it
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Print the requests as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) caller: CallerArgs,
-}
-
-const WATCH_EXAMPLES: &str = "\
-Examples:
-  callgate approvals watch --principal ann --scope approve
-  callgate approvals watch --web --principal ann --scope approve
-
-Keys: up and down select, page up and down scroll, a approves, d denies (each
-asks once more), r looks again, q leaves.";
-
-#[derive(Args, Debug)]
-#[command(after_help = WATCH_EXAMPLES)]
-pub(crate) struct WatchArgs {
-    /// Serve it as a page to one browser on this machine; its address is printed
-    #[arg(long)]
-    pub(crate) web: bool,
-    /// The port of the page; 0 is a free one
-    #[arg(long, value_name = "PORT", default_value_t = 0, requires = "web")]
-    pub(crate) port: u16,
-    #[command(flatten)]
-    pub(crate) caller: CallerArgs,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = APPROVE_EXAMPLES)]
-pub(crate) struct ShowArgs {
-    /// The approval id that the question named, or the first eight digits of it or more
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
-    /// Print the request as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) caller: CallerArgs,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = APPROVE_EXAMPLES)]
-pub(crate) struct ApproveArgs {
-    #[command(flatten)]
-    pub(crate) answer: AnswerArgs,
-    /// Approve only arguments of this digest. Needed where a request is too long to be shown whole
-    #[arg(long, value_name = "DIGEST", value_parser = digest)]
-    pub(crate) digest: Option<Digest>,
-}
-
-#[derive(Args, Clone, Debug)]
-#[command(after_help = APPROVE_EXAMPLES)]
-pub(crate) struct AnswerArgs {
-    /// The approval id that the question named, or the first eight digits of it or more
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
-    #[command(flatten)]
-    pub(crate) caller: CallerArgs,
-}
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum AuditCommand {
-    /// Show the latest records
-    Tail(TailArgs),
-    /// Check that no record was changed, removed or added
-    ///
-    /// Follows the chain of hashes through the whole file and compares its end with the head that is kept beside it. Every
-    /// problem is reported with its line. Exit status 0 when the record is whole, 1 when it is not.
-    Verify(VerifyArgs),
-    /// Explain one call from its record: which stage said what, and whether the gate of now would say the same
-    ///
-    /// The call is made again as a plan, on a gate that keeps nothing: no tool runs, nothing is asked, charged or recorded.
-    Explain(ExplainArgs),
-    /// Write the whole record as JSON Lines, for keeping or for another program
-    ///
-    /// The lines are those of a file's log, so `callgate audit verify FILE --head SEQ:HASH` verifies them; the head is told on
-    /// standard error.
-    Export(ExportArgs),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct TailArgs {
-    /// How many records
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
-    pub(crate) lines: usize,
-    /// Go on with the records that come, until Ctrl-C
-    #[arg(short, long)]
-    pub(crate) follow: bool,
-    /// Print the records as they are, one JSON object a line
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The log [default: that of the configuration]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) file: Option<PathBuf>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct VerifyArgs {
-    /// The log [default: that of the configuration]
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) file: Option<PathBuf>,
-    /// Compare with this head, which was copied before, instead of the one that stands beside the log
-    #[arg(long, value_name = "SEQ:HASH", value_parser = crate::commands::parse_head)]
-    pub(crate) head: Option<Head>,
-    /// The file is an excerpt that begins behind this line, such as a dump of a device's log
-    #[arg(long, value_name = "SEQ:HASH", value_parser = crate::commands::parse_head)]
-    pub(crate) after: Option<Head>,
-    /// Print the findings as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ExplainArgs {
-    /// The request id of the call, or the number of one of its lines
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
-    /// The log [default: that of the configuration]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) file: Option<PathBuf>,
-    /// Print it as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ExportArgs {
-    /// The log [default: that of the configuration]
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) file: Option<PathBuf>,
-}
-
 const INIT_EXAMPLES: &str = "\
 Examples:
   callgate init
@@ -593,96 +408,6 @@ pub(crate) struct ConfigArgs {
     pub(crate) file: Option<PathBuf>,
 }
 
-const CONFORMANCE_EXAMPLES: &str = "\
-Examples:
-  # this gate
-  callgate conformance run
-  # another one, in any language: a program that speaks the protocol
-  callgate conformance run --profile ordering -- python3 adapter.py
-  # one rule, with all that is wrong
-  callgate conformance run --filter A5 -- ./adapter
-  callgate conformance run --format junit --baseline known.json -- ./adapter
-  # a thousand scripts that nobody thought of; then the one that was found
-  callgate conformance run --random 1000 --seed 7 --save found -- ./adapter
-  callgate conformance run --vectors found -- ./adapter
-
-Ctrl-C ends a run with what is known so far.
-
-Exit status: 0 it holds what it was judged by, 1 it does not, or could not be
-judged, 2 usage, 128 and the number of a signal that ended it.";
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum ConformanceCommand {
-    /// Run the vectors at a gate, and report every failure
-    Run(Box<ConformanceArgs>),
-    /// Be a gate under test: speak the protocol on standard input and output
-    Subject(SubjectArgs),
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = CONFORMANCE_EXAMPLES)]
-pub(crate) struct ConformanceArgs {
-    /// Only the vectors of this profile
-    #[arg(long, value_name = "PROFILE")]
-    pub(crate) profile: Option<ProfileName>,
-    /// Only vectors whose id contains this, or that hold the rule of this number
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    pub(crate) filter: String,
-    /// Where randomness comes from, for gates that can be told: the same seed repeats a run
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// Instead of the vectors, run so many scripts of chance, and compare with the reference model
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["profile", "filter", "baseline", "vectors"], value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) random: Option<u32>,
-    /// Save the smallest script at which the gate differs from the model there, as a vector
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "random")]
-    pub(crate) save: Option<PathBuf>,
-    /// How long one answer may take, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub(crate) timeout: u64,
-    /// Failures that are known, each with its reason; an entry that is stale fails the run
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) baseline: Option<PathBuf>,
-    /// The vectors of this directory instead of those that are built in
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) vectors: Option<PathBuf>,
-    /// How to report
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
-    pub(crate) format: ReportFormat,
-    /// The program that speaks the protocol, and its arguments [default: this gate, in this process]
-    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
-    pub(crate) command: Vec<OsString>,
-}
-
-/// The profiles of the suite.
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-pub(crate) enum ProfileName {
-    /// What any gate must hold
-    Ordering,
-    /// What the documents of the systems before promise
-    Seed,
-    /// What those systems leak
-    Hardened,
-}
-
-/// How a report is written.
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-pub(crate) enum ReportFormat {
-    /// For people
-    Human,
-    /// For programs
-    Json,
-    /// For continuous integration
-    Junit,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct SubjectArgs {
-    /// Which: blocking, steps, model, or wrong:NAME for a model that is wrong on purpose
-    #[arg(value_name = "SUBJECT", default_value = "blocking")]
-    pub(crate) name: String,
-}
-
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   # in ~/.bashrc
@@ -695,17 +420,6 @@ Examples:
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: Shell,
-}
-
-impl AnswerArgs {
-    /// The same answer, to arguments of this digest only.
-    pub(crate) fn with_digest(&self, digest: Option<Digest>) -> ApproveArgs {
-        ApproveArgs { answer: self.clone(), digest }
-    }
-}
-
-fn digest(text: &str) -> Result<Digest, &'static str> {
-    text.parse().map_err(|_| "a digest has 64 hexadecimal digits")
 }
 
 fn channel(text: &str) -> Result<String, NameError> {
