@@ -177,11 +177,12 @@ impl World for Rules {
                 format!("{}", usize::from(ticket.is_some_and(open)))
             }
             Issue => {
-                let expired = ticket.is_some_and(|ticket| *now >= ticket.expires_at);
-                if expired {
+                // What was claimed is kept until it is known what became of it (invariant J5).
+                let forgettable = ticket.is_some_and(|ticket| ticket.is_forgettable(*now));
+                if forgettable {
                     (*ticket, *full) = (None, true);
                 }
-                let issued = if expired || !*full { Ok(()) } else { Err(IssueFault::Full) };
+                let issued = if forgettable || !*full { Ok(()) } else { Err(IssueFault::Full) };
                 format!("{issued:?}")
             }
             Pass => {
@@ -255,9 +256,9 @@ fn a9_the_first_decision_wins() {
 
 #[test]
 fn a9_a_decision_that_reads_and_then_writes_is_noticed() {
-    let both = |answers: &Answers| answers[0] == ["Ok(())"] && answers[1] == ["Ok(())"];
+    let both = |answers: &Answers| answers[0] == ["Ok(Approved)"] && answers[1] == ["Ok(Denied)"];
     notices(By::Approver, &[&[Approve], &[Deny]], |clock, by| faulty(clock, by, Fault::DecidesOnACopy), both);
-    let executed = |answers: &Answers| answers[1] == ["Ok(())"] && claims(answers) > 0;
+    let executed = |answers: &Answers| answers[1] == ["Ok(Denied)"] && claims(answers) > 0;
     let threads: Threads = &[&[Approve], &[Deny], &[Claim]];
     notices(By::Approver, threads, |clock, by| faulty(clock, by, Fault::DecidesOnACopy), executed);
 }

@@ -85,7 +85,7 @@ impl ConfirmationStore for FaultyConfirmations {
         let (mut kept, now) = self.open();
         let fault = self.fault;
         let settled = |ticket: Ticket| {
-            now >= ticket.expires_at
+            ticket.is_forgettable(now)
                 || fault == Fault::ForgetsWhatIsClaimed && matches!(ticket.state, TicketState::Reserved { .. })
         };
         if !kept.ticket.is_some_and(settled) {
