@@ -78,6 +78,19 @@ async fn a_server_that_refuses_the_old_greeting_is_greeted_anew() {
     world.until("the server", |world| world.tools() == ["u.a"]).await;
 }
 
+/// A server of the newer revision alone is spoken to without a handshake, by the same gate.
+#[tokio::test(start_paused = true)]
+async fn a_server_without_a_handshake_is_asked_what_it_is() {
+    let script = Script::new([tool("a")]).stateless();
+    let world = Plan::new().server("u", &script).start().await;
+    assert_eq!(world.tools(), ["u.a"], "{:?}", world.told());
+    assert!(world.call("u.a", r#"{"n":1}"#).await.success());
+    let called = script.seen("tools/call");
+    assert_eq!(called.len(), 1);
+    assert_eq!(called[0]["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+    assert_eq!(world.ends().len(), 1, "J1");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_ended_is_gone() {
     let script = Script::new([tool("a")]);

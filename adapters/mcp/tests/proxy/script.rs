@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate_mcp::upstream::{Open, Reader, Writer};
@@ -42,6 +42,8 @@ struct Inner {
     away: AtomicUsize,
     changed: Notify,
     greeting: Mutex<VecDeque<Value>>,
+    /// Whether it knows the stateless revision and no other.
+    stateless: AtomicBool,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -84,6 +86,12 @@ impl Script {
     /// Answers the next handshake so instead.
     pub(crate) fn greet_with(&self, answer: Value) {
         locked(&self.0.greeting).push_back(answer);
+    }
+
+    /// Speaks the revision 2026-07-28, which has no handshake, and no other.
+    pub(crate) fn stateless(self) -> Self {
+        self.0.stateless.store(true, Ordering::SeqCst);
+        self
     }
 
     /// How often it was connected to.
@@ -145,8 +153,14 @@ impl Script {
     /// Whether it goes on.
     async fn answer(&self, message: &Value, write: &mut WriteHalf<DuplexStream>) -> bool {
         let id = message["id"].clone();
-        let result = match message["method"].as_str().expect("a method") {
-            "initialize" => {
+        let stateless = self.0.stateless.load(Ordering::SeqCst);
+        let mut result = match message["method"].as_str().expect("a method") {
+            "server/discover" if stateless => json!({
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}},
+                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "script", "version": "1"}},
+            }),
+            "initialize" if !stateless => {
                 let greeting = locked(&self.0.greeting).pop_front();
                 let usual = json!({
                     "protocolVersion": "2025-11-25",
@@ -162,6 +176,11 @@ impl Script {
                 return true;
             }
         };
+        if stateless {
+            result["resultType"] = "complete".into();
+            result["ttlMs"] = 0.into();
+            result["cacheScope"] = "private".into();
+        }
         send(write, &json!({"jsonrpc": "2.0", "id": id, "result": result})).await;
         true
     }
@@ -171,7 +190,7 @@ impl Script {
         let name = params["name"].as_str().expect("a name");
         let act = locked(&self.0.acts).iter().rev().find(|(tool, _)| tool == name).map(|(_, act)| act.clone());
         let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
-        let result = match act {
+        let mut result = match act {
             None => text(&params["arguments"].to_string()),
             Some(Act::Result(result)) => result,
             Some(Act::Error(code, text)) => {
@@ -199,6 +218,9 @@ impl Script {
             Some(Act::Nothing) => return true,
             Some(Act::HangUp) => return false,
         };
+        if self.0.stateless.load(Ordering::SeqCst) {
+            result["resultType"] = "complete".into();
+        }
         send(write, &json!({"jsonrpc": "2.0", "id": id, "result": result})).await;
         true
     }
