@@ -10,14 +10,14 @@ use callgate_std::entropy::OsEntropy;
 use callgate_std::registry::Registry;
 
 use super::Setting;
-use super::serve::{FAREWELL, caller, server};
+use super::serve::{caller, close, server, shut_down, threads};
 use crate::assemble::upstreams::{UpstreamError, start, unmatched};
 use crate::assemble::{OpenAsync, Plan};
 use crate::command_line::ProxyArgs;
 use crate::config::{Config, Reach, Upstream};
 use crate::exit::Exit;
 use crate::interrupt;
-use crate::terminal::{Terminal, WARN, visible};
+use crate::terminal::{Terminal, visible};
 use crate::trouble::Trouble;
 
 /// How long a client waits until every server has had time to answer. One that takes longer joins later.
@@ -27,10 +27,7 @@ pub(super) fn run(args: &ProxyArgs, setting: &Setting, terminal: &mut Terminal) 
     let config = setting.config()?;
     let behind = behind(args, &config)?;
     let plan = Plan::of(&config)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Trouble::failed(format!("no threads to serve with: {error}")))?;
+    let runtime = threads()?;
     let pins = plan.files().pins.clone();
     interrupt::listen();
     let fleet = {
@@ -40,21 +37,11 @@ pub(super) fn run(args: &ProxyArgs, setting: &Setting, terminal: &mut Terminal) 
     let open = plan.open_async_over(fleet.registry(), Tokio::new(runtime.handle().clone()), setting.log.clone())?;
     let served = runtime.block_on(async {
         let served = serve(args, &config, &behind, &open, &fleet, terminal).await;
-        // Every call gets its record before this process ends.
-        let down = open.gate.shutdown(FAREWELL).await;
+        shut_down(&open, terminal).await;
         fleet.end().await;
-        if down.running > 0 {
-            let warning = terminal.err.brush().paint(WARN, "warning");
-            terminal.err.line(format_args!("{warning}: {} calls could not be stopped", down.running));
-        }
         served
     });
-    // A thread may wait for input that never comes.
-    runtime.shutdown_background();
-    if let Some(error) = open.close() {
-        let warning = terminal.err.brush().paint(WARN, "warning");
-        terminal.err.line(format_args!("{warning}: the audit log: {}", visible(&error)));
-    }
+    close(runtime, open, terminal);
     served?;
     Ok(interrupt::signal().map_or(Exit::Success, Exit::Interrupted))
 }

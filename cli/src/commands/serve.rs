@@ -10,6 +10,7 @@ use callgate_mcp::http::{Endpoint, Limits, serve as serve_http};
 use callgate_mcp::server::{Caller, McpServer};
 use callgate_std::context::random_request_id;
 use callgate_std::entropy::OsEntropy;
+use tokio::runtime::{self, Runtime};
 
 use crate::assemble::{OpenAsync, Plan, Served};
 use crate::command_line::{ServeArgs, ServedArgs};
@@ -22,7 +23,7 @@ use crate::trouble::Trouble;
 use super::Setting;
 
 /// How long calls that are in flight when the server goes down have to end by themselves.
-pub(super) const FAREWELL: Duration = Duration::from_secs(5);
+const FAREWELL: Duration = Duration::from_secs(5);
 
 pub(super) fn run(args: &ServeArgs, setting: &Setting, terminal: &mut Terminal) -> Result<Exit, Trouble> {
     if args.new_token {
@@ -31,10 +32,7 @@ pub(super) fn run(args: &ServeArgs, setting: &Setting, terminal: &mut Terminal) 
     let config = setting.config()?;
     let served = args.http.map(|address| served(args, address, &config)).transpose()?;
     let plan = Plan::of(&config)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Trouble::failed(format!("no threads to serve with: {error}")))?;
+    let runtime = threads()?;
     let open = plan.open_async(Tokio::new(runtime.handle().clone()), setting.log.clone())?;
     interrupt::listen();
     let served = runtime.block_on(async {
@@ -42,22 +40,38 @@ pub(super) fn run(args: &ServeArgs, setting: &Setting, terminal: &mut Terminal) 
             Some((address, served)) => over_http(address, served, &config, &open, terminal).await,
             None => over_lines(args, &config, &open, terminal).await,
         };
-        // Every call gets its record before this process ends.
-        let down = open.gate.shutdown(FAREWELL).await;
-        if down.running > 0 {
-            let warning = terminal.err.brush().paint(WARN, "warning");
-            terminal.err.line(format_args!("{warning}: {} calls could not be stopped", down.running));
-        }
+        shut_down(&open, terminal).await;
         served
     });
-    // A thread may wait for input that never comes.
+    close(runtime, open, terminal);
+    served?;
+    Ok(interrupt::signal().map_or(Exit::Success, Exit::Interrupted))
+}
+
+/// What a gate is served on.
+pub(super) fn threads() -> Result<Runtime, Trouble> {
+    runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Trouble::failed(format!("no threads to serve with: {error}")))
+}
+
+/// Takes no more calls and lets those in flight end, so that each has its record before this process ends.
+pub(super) async fn shut_down(open: &OpenAsync, terminal: &mut Terminal) {
+    let down = open.gate.shutdown(FAREWELL).await;
+    if down.running > 0 {
+        let warning = terminal.err.brush().paint(WARN, "warning");
+        terminal.err.line(format_args!("{warning}: {} calls could not be stopped", down.running));
+    }
+}
+
+/// Writes what is still to be written, and leaves the threads behind: one may wait for input that never comes.
+pub(super) fn close(runtime: Runtime, open: OpenAsync, terminal: &mut Terminal) {
     runtime.shutdown_background();
     if let Some(error) = open.close() {
         let warning = terminal.err.brush().paint(WARN, "warning");
         terminal.err.line(format_args!("{warning}: the audit log: {}", visible(&error)));
     }
-    served?;
-    Ok(interrupt::signal().map_or(Exit::Success, Exit::Interrupted))
 }
 
 async fn over_lines(
