@@ -1,16 +1,28 @@
-//! Runs the tests once for each mutant.
+//! Runs the tests with a mutant.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::error::Error;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use wait_timeout::ChildExt as _;
 
-use crate::Ids;
 use crate::mutant::Mutant;
+use crate::verdict::Verdict;
 
-/// What became of the tests.
+/// The programs with the tests, the quickest first, and how long each takes when nothing is changed.
+pub(crate) struct Tests {
+    programs: Vec<(Duration, PathBuf)>,
+    package: PathBuf,
+    /// How many mutants of a file a program has told, so that the most telling one is asked first.
+    told: Mutex<BTreeMap<(String, PathBuf), u32>>,
+}
+
+/// What became of the tests of a program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ran {
     Passed,
@@ -18,17 +30,24 @@ enum Ran {
     TooLong,
 }
 
-fn run(test: &Path, package: &Path, mutant: u32, filter: &str, patience: Duration) -> Result<Ran, Box<dyn Error>> {
-    let mut child = Command::new(test)
+fn run(test: &Path, package: &Path, mutant: u32, filter: &str, patience: Duration) -> io::Result<Ran> {
+    // A mutant that takes ever more memory must not take that of the whole machine: 4 GiB, in kilobytes.
+    let mut child = Command::new("sh")
+        .args(["-c", "ulimit -v 4194304; exec \"$@\"", "sh"])
+        .arg(test)
         .args(["--quiet", "--test-threads", "1", filter])
         .env("MUTANT", mutant.to_string())
+        // What fails is not made smaller, and fails again the next time.
+        .env("PROPTEST_MAX_SHRINK_ITERS", "0")
+        .env("PROPTEST_RNG_SEED", "1")
+        .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
         .current_dir(package)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
     loop {
-        match child.wait_timeout(Duration::from_secs(2))? {
+        match child.wait_timeout(Duration::from_secs(1))? {
             Some(status) if status.success() => return Ok(Ran::Passed),
             Some(_) => return Ok(Ran::Failed),
             // By the time that it had, not by the clock: a machine that is busy makes nothing endless.
@@ -58,44 +77,57 @@ fn filter<'f>(test: &Path, file: &'f str) -> &'f str {
     if units && module != "lib" { module } else { "" }
 }
 
-/// Prints what becomes of each mutant: `caught`, `missed`, or `endless` (which counts as caught).
-pub(crate) fn judge(tests: &[PathBuf], package: &Path, mutants: &[Mutant], placed: &Ids) -> Result<(), Box<dyn Error>> {
-    let mut timed = Vec::new();
-    for test in tests {
-        let begun = Instant::now();
-        if run(test, package, 0, "", Duration::from_secs(600))? != Ran::Passed {
-            return Err(format!("{} fails without a mutant", test.display()).into());
+impl Tests {
+    /// Looks how long the programs take without a mutant.
+    ///
+    /// # Errors
+    /// One of them fails, or does not start.
+    pub(crate) fn time(programs: Vec<PathBuf>, package: PathBuf) -> Result<Self, Box<dyn Error>> {
+        let mut timed = Vec::new();
+        for test in programs {
+            let begun = Instant::now();
+            if run(&test, &package, 0, "", Duration::from_secs(600))? != Ran::Passed {
+                return Err(format!("{} fails without a mutant", test.display()).into());
+            }
+            timed.push((begun.elapsed(), test));
         }
-        timed.push((begun.elapsed(), test));
-    }
-    timed.sort();
-    for (took, test) in &timed {
-        eprintln!("{:6.2} s {}", took.as_secs_f64(), test.display());
-    }
-    let (mut caught, mut missed) = (0, 0);
-    for mutant in mutants.iter().filter(|mutant| placed.contains(&mutant.id)) {
-        let mut verdict = "missed";
+        timed.sort();
         for (took, test) in &timed {
-            verdict = match run(
-                test,
-                package,
-                mutant.id,
-                filter(test, &mutant.file),
-                *took * 20 + Duration::from_secs(20),
-            )? {
-                Ran::Passed => continue,
-                Ran::Failed => "caught",
-                Ran::TooLong => "endless",
-            };
-            break;
+            eprintln!("{:6.2} s {}", took.as_secs_f64(), test.display());
         }
-        if verdict == "missed" {
-            missed += 1
-        } else {
-            caught += 1
-        }
-        println!("{verdict} {}", mutant.name);
+        Ok(Self { programs: timed, package, told: Mutex::default() })
     }
-    eprintln!("{caught} caught, {missed} missed");
-    Ok(())
+
+    /// The same tests in programs that were built for one mutant alone, which need not be switched on. They are taken by their names.
+    pub(crate) fn rebuilt(&self, programs: Vec<PathBuf>) -> Self {
+        let name = |path: &Path| path.file_name()?.to_string_lossy().rsplit_once('-').map(|(name, _)| name.to_owned());
+        let took =
+            |path: &Path| self.programs.iter().find(|(_, known)| name(known) == name(path)).map(|(took, _)| *took);
+        let mut programs: Vec<_> =
+            programs.into_iter().map(|path| (took(&path).unwrap_or(Duration::from_secs(10)), path)).collect();
+        programs.sort();
+        Self { programs, package: self.package.clone(), told: Mutex::default() }
+    }
+
+    /// Runs them until one of them tells `mutant`, which is the one with the number `on`.
+    pub(crate) fn judge(&self, mutant: &Mutant, on: u32) -> io::Result<Verdict> {
+        let key = |test: &Path| (mutant.file.clone(), test.to_owned());
+        let mut programs: Vec<&(Duration, PathBuf)> = self.programs.iter().collect();
+        {
+            let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            programs.sort_by_key(|(_, test)| Reverse(told.get(&key(test)).copied().unwrap_or_default()));
+        }
+        for (took, test) in programs {
+            let verdict =
+                match run(test, &self.package, on, filter(test, &mutant.file), *took * 5 + Duration::from_secs(4))? {
+                    Ran::Passed => continue,
+                    Ran::Failed => Verdict::Caught,
+                    Ran::TooLong => Verdict::Endless,
+                };
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            *told.entry(key(test)).or_default() += 1;
+            return Ok(verdict);
+        }
+        Ok(Verdict::Missed)
+    }
 }

@@ -18,16 +18,12 @@ pub(crate) struct Switched {
     pub(crate) text: String,
     /// The mutants that are in it.
     pub(crate) placed: BTreeSet<u32>,
+    /// Those of them that stand in a constant, or in a function that constants may call.
+    pub(crate) constant: BTreeSet<u32>,
 }
 
-/// Puts `mutants` into the text of a file, all but those `without`. In a constant function nothing can be looked up, so each one that is
-/// not `constant` becomes an ordinary one.
-pub(crate) fn switch(
-    text: &str,
-    mutants: &[&Mutant],
-    without: &BTreeSet<u32>,
-    constant: &BTreeSet<String>,
-) -> Result<Switched, syn::Error> {
+/// Puts `mutants` into the text of a file, all but those `without`.
+pub(crate) fn switch(text: &str, mutants: &[&Mutant], without: &BTreeSet<u32>) -> Result<Switched, syn::Error> {
     let mut file = syn::parse_file(text)?;
     let wanted = mutants.iter().filter(|mutant| !without.contains(&mutant.id));
     let mut by_place: BTreeMap<(Genre, Place), Vec<&Mutant>> = BTreeMap::new();
@@ -38,18 +34,20 @@ pub(crate) fn switch(
             genre => by_place.entry((genre, mutant.start)).or_default().push(mutant),
         }
     }
-    let mut walk = Walk { constant, by_place, values, placed: BTreeSet::new(), fixed: 0 };
+    let mut walk =
+        Walk { by_place, values, placed: BTreeSet::new(), constant: BTreeSet::new(), constants: 0, fixed: 0 };
     walk.visit_file_mut(&mut file);
-    Ok(Switched { text: prettyplease::unparse(&file), placed: walk.placed })
+    Ok(Switched { text: prettyplease::unparse(&file), placed: walk.placed, constant: walk.constant })
 }
 
 struct Walk<'m> {
-    /// The names of functions that constants call.
-    constant: &'m BTreeSet<String>,
     by_place: BTreeMap<(Genre, Place), Vec<&'m Mutant>>,
     values: Vec<&'m Mutant>,
     placed: BTreeSet<u32>,
-    /// How many constant contexts are around: in them nothing can be looked up while it runs.
+    constant: BTreeSet<u32>,
+    /// How many constants and constant functions are around.
+    constants: u32,
+    /// How many types and patterns are around, in which no mutant can be chosen.
     fixed: u32,
 }
 
@@ -68,37 +66,37 @@ impl<'m> Walk<'m> {
             return Vec::new();
         }
         let found = self.by_place.remove(&(genre, place(span))).unwrap_or_default();
-        self.placed.extend(found.iter().map(|mutant| mutant.id));
+        found.iter().for_each(|mutant| self.put(mutant.id));
         found
     }
 
-    fn body(&mut self, block: &mut Block, signature: &mut Signature) {
-        if !self.constant.contains(&signature.ident.to_string()) {
-            signature.constness = None;
+    fn put(&mut self, id: u32) {
+        self.placed.insert(id);
+        if self.constants > 0 {
+            self.constant.insert(id);
         }
-        let is_const = signature.constness.is_some();
+    }
+
+    fn body(&mut self, block: &mut Block, signature: &Signature) {
         let (start, end) = (place(block.span()), {
             let LineColumn { line, column } = block.brace_token.span.close().start();
             Place { line, column: column + 1 }
         });
-        self.fixed += u32::from(is_const);
+        let constants = u32::from(signature.constness.is_some());
+        self.constants += constants;
         visit_mut::visit_block_mut(self, block);
-        self.fixed -= u32::from(is_const);
-        if self.fixed > 0 || is_const {
-            return;
-        }
-        let (inside, others) = std::mem::take(&mut self.values)
+        let (inside, others): (Vec<&Mutant>, Vec<&Mutant>) = std::mem::take(&mut self.values)
             .into_iter()
             .partition(|mutant| mutant.start >= start && mutant.start <= end);
         self.values = others;
-        let inside: Vec<&Mutant> = inside;
         for (at, mutant) in inside.into_iter().enumerate() {
             let Ok(value) = syn::parse_str::<Expr>(&mutant.replacement) else { continue };
             let id = id(mutant);
             let stmt: Stmt = parse_quote! { if crate::mutant() == #id { return #value; } };
             block.stmts.insert(at, stmt);
-            self.placed.insert(mutant.id);
+            self.put(mutant.id);
         }
+        self.constants -= constants;
     }
 }
 
@@ -113,41 +111,41 @@ fn has_let(expr: &Expr) -> bool {
 
 impl VisitMut for Walk<'_> {
     fn visit_item_fn_mut(&mut self, item: &mut ItemFn) {
-        self.body(&mut item.block, &mut item.sig);
+        self.body(&mut item.block, &item.sig);
     }
 
     fn visit_impl_item_fn_mut(&mut self, item: &mut ImplItemFn) {
-        self.body(&mut item.block, &mut item.sig);
+        self.body(&mut item.block, &item.sig);
     }
 
     fn visit_trait_item_fn_mut(&mut self, item: &mut TraitItemFn) {
         if let Some(block) = &mut item.default {
-            self.body(block, &mut item.sig);
+            self.body(block, &item.sig);
         }
     }
 
     fn visit_item_const_mut(&mut self, item: &mut ItemConst) {
-        self.fixed += 1;
+        self.constants += 1;
         visit_mut::visit_item_const_mut(self, item);
-        self.fixed -= 1;
+        self.constants -= 1;
     }
 
     fn visit_item_static_mut(&mut self, item: &mut ItemStatic) {
-        self.fixed += 1;
+        self.constants += 1;
         visit_mut::visit_item_static_mut(self, item);
-        self.fixed -= 1;
+        self.constants -= 1;
     }
 
     fn visit_impl_item_const_mut(&mut self, item: &mut syn::ImplItemConst) {
-        self.fixed += 1;
+        self.constants += 1;
         visit_mut::visit_impl_item_const_mut(self, item);
-        self.fixed -= 1;
+        self.constants -= 1;
     }
 
     fn visit_expr_const_mut(&mut self, expr: &mut syn::ExprConst) {
-        self.fixed += 1;
+        self.constants += 1;
         visit_mut::visit_expr_const_mut(self, expr);
-        self.fixed -= 1;
+        self.constants -= 1;
     }
 
     fn visit_type_mut(&mut self, ty: &mut syn::Type) {
@@ -164,9 +162,9 @@ impl VisitMut for Walk<'_> {
 
     fn visit_expr_repeat_mut(&mut self, expr: &mut syn::ExprRepeat) {
         self.visit_expr_mut(&mut expr.expr);
-        self.fixed += 1;
+        self.constants += 1;
         self.visit_expr_mut(&mut expr.len);
-        self.fixed -= 1;
+        self.constants -= 1;
     }
 
     fn visit_pat_mut(&mut self, pat: &mut Pat) {
@@ -253,7 +251,10 @@ impl VisitMut for Walk<'_> {
         for mutant in deleted {
             let id = id(mutant);
             match &mut arm.pat {
-                Pat::Guard(PatGuard { guard, .. }) => **guard = parse_quote! { crate::mutant() != #id && #guard },
+                Pat::Guard(PatGuard { guard, .. }) if has_let(guard) => {
+                    **guard = parse_quote! { crate::mutant() != #id && #guard };
+                }
+                Pat::Guard(PatGuard { guard, .. }) => **guard = parse_quote! { crate::mutant() != #id && (#guard) },
                 pat => {
                     *pat = Pat::Guard(PatGuard {
                         attrs: Vec::new(),
