@@ -429,6 +429,23 @@ mod tests {
         assert_eq!(Digest::from_bytes(*digest.as_bytes()), digest);
     }
 
+    // Two differences that are alike do not make up for each other, and what differs is looked up elsewhere.
+    #[test]
+    fn a4_equal_differences_do_not_cancel_out() {
+        let hashed = |digest: Digest| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            digest.hash(&mut hasher);
+            hasher.finish()
+        };
+        let digest = Digest::of_bytes(b"");
+        let mut bytes = *digest.as_bytes();
+        (bytes[0], bytes[31]) = (bytes[0] ^ 4, bytes[31] ^ 4);
+        let other = Digest::from_bytes(bytes);
+        assert_ne!(other, digest);
+        assert_ne!(hashed(other), hashed(digest));
+        assert_eq!(hashed(Digest::of_bytes(b"")), hashed(digest));
+    }
+
     // S5, F5: too small a key table refuses, whatever the nesting.
     #[test]
     fn s5_a_small_key_table_is_an_error() {

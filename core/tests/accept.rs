@@ -10,18 +10,37 @@ use callgate_core::code::Effect;
 use callgate_core::context::{CallContext, Mode, Scopes, SignedConsent};
 use callgate_core::digest::{Digest, DigestKey};
 use callgate_core::intercept::Interception;
-use callgate_core::json::KeySlot;
+use callgate_core::json::{KeySlot, Object};
 use callgate_core::limit::Allowance;
+use callgate_core::outcome::{Outcome, OutcomeType};
 use callgate_core::policy::{ChannelTable, PolicyGate};
 use callgate_core::request::{Context, Parts, Request, Settings};
 use callgate_core::time::Now;
-use callgate_core::tool::{FieldRule, Tool, ToolSpec, Violation};
+use callgate_core::tool::{FieldRule, Tool, ToolOutput, ToolSpec, Violation};
 use proptest::prelude::*;
 
 struct Probe(ToolSpec<'static>);
 
+/// A result with something to say beside its data.
+#[derive(PartialEq, Debug)]
+struct Made(u32);
+
+impl ToolOutput for Made {
+    fn write_data(&self, out: &mut dyn std::fmt::Write) -> std::fmt::Result {
+        write!(out, "{{\"made\":{}}}", self.0)
+    }
+
+    fn message(&self) -> Option<&str> {
+        Some("it was made")
+    }
+
+    fn write_meta(&self, meta: &mut Object<'_>) -> std::fmt::Result {
+        meta.number("rows", 7)
+    }
+}
+
 impl Tool for Probe {
-    type Output = &'static str;
+    type Output = Made;
     type Failure = &'static str;
 
     fn spec(&self) -> &ToolSpec<'_> {
@@ -144,11 +163,61 @@ fn j1_both_halves_of_an_accepted_call_are_recorded() {
             permit.args().write_json(&mut args).expect("a string takes all");
             assert_eq!((args.as_str(), permit.caller().request_id), (r#"{"n":10,"m":2}"#, "r1"));
             assert!(run.permit().is_none(), "G1: a permit is minted once");
-            let closed = run.finished(Ran::Done("made").after(5)).close(Now::default());
+            let closed = run.finished(Ran::Done(Made(3)).after(5)).close(Now::default());
             let record = closed.record();
             assert_eq!((record.kind, record.end, record.task), (Kind::Completion, "done", Some(TASK)));
             let done = closed.audited(Ok(()));
-            assert_eq!((done.output(), done.effect(), done.task()), (Some(&"made"), Effect::Done, Some(TASK)));
+            assert_eq!((done.output(), done.effect(), done.task()), (Some(&Made(3)), Effect::Done, Some(TASK)));
+        },
+    );
+}
+
+// J7: the record of the run says all that was found out about the call before it was accepted.
+#[test]
+fn j7_the_second_half_knows_what_the_first_one_knew() {
+    announced(
+        |_| {},
+        |call| {
+            let (answered, run) = call.accept(TASK).expect("the copy is the call");
+            let answered = answered.close(Now::default());
+            let done = run.finished(Ran::Done(Made(3)).after(5)).close(Now::default());
+            let (first, second) = (answered.record(), done.record());
+            assert!(first.arguments.is_some() && first.definition.is_some());
+            assert_eq!((second.arguments, second.definition), (first.arguments, first.definition));
+            let args = |record: &callgate_core::audit::Record<'_>| record.redacted_args().map(|args| args.to_string());
+            assert_eq!((args(&second), args(&first).as_deref()), (args(&first), Some(r#"{"n":10,"m":2}"#)));
+        },
+    );
+}
+
+fn json<C: Context, T: Tool>(outcome: &Outcome<C, T>) -> String {
+    let mut text = String::new();
+    outcome.write_json(&mut text).expect("a string takes all");
+    #[cfg(feature = "alloc")]
+    assert_eq!(outcome.to_json().as_ref(), Ok(&text));
+    text
+}
+
+// The caller is told the id at once; the run's outcome has the tool's result, with what the tool says of it.
+#[test]
+fn j1_both_outcomes_of_an_accepted_call_name_its_run() {
+    announced(
+        |_| {},
+        |call| {
+            let (answered, run) = call.accept(TASK).expect("the copy is the call");
+            let answer = answered.close(Now::default()).audited(Ok(()));
+            let text = json(&answer);
+            assert_eq!(answer.kind(), OutcomeType::Accepted);
+            let data = format!(r#""data":{{"status":"accepted","task_id":"{TASK}"}},"message":null"#);
+            assert!(text.contains(&data) && text.contains(r#""type":"accepted""#), "{text}");
+            assert_eq!(answer.into_output(), None);
+
+            let done = run.finished(Ran::Done(Made(3)).after(5)).close(Now::default()).audited(Ok(()));
+            let text = json(&done);
+            assert_eq!(done.kind(), OutcomeType::Generic);
+            assert!(text.contains(r#""data":{"made":3},"message":"it was made""#), "{text}");
+            assert!(text.ends_with(&format!(r#""task_id":"{TASK}","rows":7}}}}"#)), "{text}");
+            assert_eq!(done.into_output(), Some(Made(3)));
         },
     );
 }

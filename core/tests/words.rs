@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use callgate_core::audit::chain::ChainError;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::call::{Call, Lookup, StoreFault, TurnAway};
-use callgate_core::confirm::{By, DecideError, Refusal, TicketState, Token};
+use callgate_core::confirm::{By, CancelError, DecideError, FinishError, ReconcileError, Refusal, TicketState, Token};
 use callgate_core::context::CallContext;
-use callgate_core::digest::DigestKey;
+use callgate_core::digest::{Digest, DigestBuilder, DigestKey};
 use callgate_core::json::KeySlot;
 use callgate_core::limit::{LimitKey, Quota, QuotaError};
 use callgate_core::name::NameError;
@@ -50,11 +50,22 @@ fn f4_each_refusal_and_error_has_words_of_its_own() {
         DecideError::Unauthenticated,
         DecideError::OwnRequest,
         DecideError::MissingScope,
+        DecideError::AlreadyApproved,
         DecideError::Expired,
         DecideError::Settled(TicketState::Denied),
     ];
     each_of_its_own(&undecided);
     each_of_its_own(&undecided.map(DecideError::as_str));
+    each_of_its_own(&[FinishError::Unknown, FinishError::OtherCall, FinishError::Settled(TicketState::InDoubt)]);
+    each_of_its_own(&[CancelError::Unknown, CancelError::Settled(TicketState::Denied)]);
+    each_of_its_own(&[
+        ReconcileError::Unknown,
+        ReconcileError::Unauthenticated,
+        ReconcileError::MissingScope,
+        ReconcileError::NoProof,
+        ReconcileError::StillUnknown,
+        ReconcileError::NotInDoubt(TicketState::Pending),
+    ]);
     each_of_its_own(&[
         ChainError::NotALine,
         ChainError::Edited,
@@ -143,6 +154,19 @@ fn a11_a_token_is_its_thirty_two_digits() {
     }
     let shown = format!("{token:?}");
     assert!(!shown.is_empty() && !shown.contains(&text[..4]), "{shown}");
+}
+
+/// A digest is shown as what it is, and what goes into one is not shown at all.
+#[test]
+fn l1_digests_are_shown_and_their_parts_are_not() {
+    let digest = Digest::of_bytes(b"");
+    assert_eq!(format!("{digest:?}"), format!("Digest({digest})"));
+    let mut builder = DigestBuilder::new(CANARY);
+    builder.str(CANARY);
+    let shown = format!("{builder:?}");
+    assert!(shown.contains("DigestBuilder") && !shown.contains(CANARY), "{shown}");
+    let wrong = CANARY.parse::<Digest>().expect_err("it is no digest").to_string();
+    assert!(wrong.contains("64") && !wrong.contains(CANARY), "{wrong}");
 }
 
 /// The key of a budget shows whom it is for, and a quota what it allows.

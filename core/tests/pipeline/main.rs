@@ -10,4 +10,5 @@
 mod confirmation;
 mod inspection;
 mod order;
+mod outcomes;
 mod world;

@@ -136,6 +136,10 @@ pub(crate) struct Host {
     head: Cell<Head>,
     next_token: Cell<u8>,
     pub(crate) now: Cell<u64>,
+    /// How long the tool's body says that it took, in nanoseconds.
+    pub(crate) spent_ns: Cell<u64>,
+    /// How far the clock goes on while it runs, in milliseconds.
+    pub(crate) runs_ms: Cell<u64>,
     pub(crate) transcript: RefCell<Vec<String>>,
     pub(crate) lines: RefCell<Vec<String>>,
     pub(crate) effects: Cell<u32>,
@@ -171,6 +175,8 @@ impl Host {
             head: Cell::new(Head::EMPTY),
             next_token: Cell::new(1),
             now: Cell::new(1_000_000),
+            spent_ns: Cell::new(5_000_000),
+            runs_ms: Cell::new(0),
             transcript: RefCell::default(),
             lines: RefCell::default(),
             effects: Cell::new(0),
@@ -317,6 +323,7 @@ impl Host {
     ) -> Finished<&'static str, &'static str, &'static str> {
         self.note("run");
         self.effects.set(self.effects.get() + 1);
+        self.now.set(self.now.get() + self.runs_ms.get());
         let mut text = String::new();
         permit.args().write_json(&mut text).expect("a string takes all");
         self.executed_args.borrow_mut().push(text);
@@ -328,7 +335,7 @@ impl Host {
             Body::TimesOut => Ran::TimedOut,
             Body::IsCancelled => Ran::Cancelled,
         }
-        .after(5_000_000)
+        .after(self.spent_ns.get())
     }
 
     fn settle<'a>(&self, closed: &mut Closed<Envelope<'a>, &'a Probe>) {
