@@ -1,6 +1,7 @@
 //! Time as an input: the gate never reads a clock (invariants C1, N3).
 
 use core::fmt;
+use core::str::FromStr;
 
 /// A point on a monotonic clock, in nanoseconds from an arbitrary start. Deadlines and durations use it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Hash)]
@@ -75,6 +76,56 @@ impl fmt::Display for Timestamp {
         let year = yoe + era * 400 + u64::from(month <= 2);
         let (hour, minute, second) = (rest / 3_600, rest % 3_600 / 60, rest % 60);
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    }
+}
+
+/// Why a text is no [`Timestamp`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoTimestamp;
+
+impl fmt::Display for NoTimestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this is no time as records have it: 2026-11-30T00:18:49.000Z")
+    }
+}
+
+impl core::error::Error for NoTimestamp {}
+
+/// Reads what `Display` prints, up to the year 9999, and nothing else.
+impl FromStr for Timestamp {
+    type Err = NoTimestamp;
+
+    fn from_str(text: &str) -> Result<Self, NoTimestamp> {
+        const FORM: &[u8; 24] = b"0000-00-00T00:00:00.000Z";
+        let text: &[u8; 24] = text.as_bytes().try_into().map_err(|_| NoTimestamp)?;
+        let fits =
+            text.iter().zip(FORM).all(|(byte, form)| if *form == b'0' { byte.is_ascii_digit() } else { byte == form });
+        if !fits {
+            return Err(NoTimestamp);
+        }
+        let number = |at: usize, digits: usize| {
+            let digits = text.iter().skip(at).take(digits);
+            digits.fold(0_u64, |number, digit| number * 10 + u64::from(digit.wrapping_sub(b'0')))
+        };
+        let (year, month, day) = (number(0, 4), number(5, 2), number(8, 2));
+        let (hour, minute, second, millis) = (number(11, 2), number(14, 2), number(17, 2), number(20, 3));
+        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let last = match month {
+            4 | 6 | 9 | 11 => 30,
+            2 => 28 + u64::from(leap),
+            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+            _ => 0,
+        };
+        if year < 1970 || day < 1 || day > last || hour > 23 || minute > 59 || second > 59 {
+            return Err(NoTimestamp);
+        }
+        // A civil date to days, the other way round than above.
+        let y = if month <= 2 { year - 1 } else { year };
+        let (era, yoe) = (y / 400, y % 400);
+        let mp = if month > 2 { month - 3 } else { month + 9 };
+        let doe = yoe * 365 + yoe / 4 - yoe / 100 + (153 * mp + 2) / 5 + day - 1;
+        let days = era * 146_097 + doe - 719_468;
+        Ok(Self((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + millis))
     }
 }
 
@@ -175,11 +226,40 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_is_no_time_is_not_read_as_one() {
+        for text in [
+            "",
+            "2026-11-30T00:58:49Z",
+            "2026-11-30T00:58:49.007",
+            "2026-11-30 00:58:49.007Z",
+            "2026-02-29T00:00:00.000Z",
+            "2100-02-29T00:00:00.000Z",
+            "2026-00-10T00:00:00.000Z",
+            "2026-13-10T00:00:00.000Z",
+            "2026-11-00T00:00:00.000Z",
+            "2026-11-31T00:00:00.000Z",
+            "2026-11-30T24:00:00.000Z",
+            "2026-11-30T00:60:00.000Z",
+            "2026-11-30T00:00:60.000Z",
+            "1969-12-31T23:59:59.999Z",
+            "+026-11-30T00:58:49.007Z",
+        ] {
+            assert_eq!(text.parse::<Timestamp>(), Err(NoTimestamp), "{text}");
+        }
+    }
+
     const fn reading(nanos: u64, wall: u64) -> Now {
         Now { monotonic: Instant::from_nanos(nanos), wall: Timestamp::from_unix_millis(wall) }
     }
 
     proptest! {
+        #[test]
+        fn timestamps_read_as_printed(millis in 0..253_402_300_800_000_u64) {
+            let at = Timestamp::from_unix_millis(millis);
+            prop_assert_eq!(at.to_string().parse(), Ok(at));
+        }
+
         /// C2: whatever the clocks do, the store's time goes on at least as fast as the monotonic clock and never back.
         #[test]
         fn c2_store_time_never_goes_back_nor_stands_still(steps in prop::collection::vec((0_u64..5_000, -9_000_i64..9_000), 1..50)) {

@@ -10,14 +10,14 @@ use callgate_core::audit::chain::Head;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
-use callgate_std::audit::{Against, Report, Spool, line, verify};
+use callgate_std::audit::reaper::{self, OpenCalls};
+use callgate_std::audit::{Against, LostCall, Report, Spool, line, verify};
 use callgate_std::contain::contain;
 use rusqlite::params;
 
 use crate::database::{Database, Link, lock};
 use crate::error::DatabaseError;
 use crate::lines::Lines;
-use crate::reaper::{self, LostCall, Open};
 
 /// The most bytes of a line where a host says nothing else.
 const MAX_LINE: usize = 1 << 20;
@@ -25,6 +25,8 @@ const MAX_LINE: usize = 1 << 20;
 const MAX_BATCH: usize = 256;
 /// How many lines the reaper reads at once.
 const PAGE: i64 = 1_000;
+/// After how many lines it is kept anew how far the reaper has come.
+const KEPT_AFTER: i64 = 256;
 
 /// A log in SQLite: one row a record, numbered without gaps and chained as the lines of a file's log are
 /// ([`callgate_core::audit::chain`]), in the same bytes.
@@ -142,16 +144,21 @@ impl SqliteAudit {
 
     /// The reaper of the log: closes the calls that were announced and not heard of within their lease, each by a record that says that
     /// it was lost and what it did is unknown, and tells which (invariant J1). What such a call tells afterwards is kept as a record
-    /// of kind `late`. For a host to call when it starts; goes through the whole log.
+    /// of kind `late`. For a host to call when it starts, and from time to time; goes through what was written since the last time.
     ///
     /// # Errors
     /// The log does not end as it was left, or the file cannot be used. Nothing is closed then.
     pub fn reap(&self, now: Timestamp) -> Result<Vec<LostCall>, DatabaseError> {
         let mut log = lock(&self.log);
         self.write(&mut log, Vec::new())?;
-        let mut open = Open::default();
-        let mut read = 0_i64;
-        let mut page = |link: &Link<'_>, open: &mut Open, most: i64| {
+        let (kept, calls) = self.database.step(|link| {
+            link.one("SELECT seq, calls FROM audit_open", [], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            })
+        })?;
+        // Nothing depends on it: where it can't be read, the whole log is gone through.
+        let (mut read, mut open) = OpenCalls::read(&calls).map_or_else(Default::default, |open| (kept, open));
+        let mut page = |link: &Link<'_>, open: &mut OpenCalls, most: i64| {
             let sql = "SELECT seq, line FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2";
             let before = read;
             link.each(sql, (before, most), |row| {
@@ -159,34 +166,38 @@ impl SqliteAudit {
                 open.line(read.unsigned_abs(), row.get_ref(1)?.as_str()?);
                 Ok(true)
             })?;
-            Ok(read > before)
+            Ok(read)
         };
         // Whoever writes is kept waiting for a page, not for the log.
-        while self.database.step(|link| page(link, &mut open, PAGE))? {}
+        let mut before = None;
+        loop {
+            let reached = self.database.step(|link| page(link, &mut open, PAGE))?;
+            if before.replace(reached) == Some(reached) {
+                break;
+            }
+        }
         let head = log.head;
         let (next, lost) = self.database.step(|link| {
             let mut next = end(link)?;
             if !is_there(link, &head)? {
                 return Err(link.truncated(head));
             }
-            page(link, &mut open, i64::MAX)?;
-            let closing = reaper::closing(open, now).map_err(|AuditFault| DatabaseError::Record)?;
+            let reached = page(link, &mut open, i64::MAX)?;
+            if reached.saturating_sub(kept) >= KEPT_AFTER {
+                link.execute("UPDATE audit_open SET seq = ?1, calls = ?2", (reached, open.write()))?;
+            }
+            let closing = open.closing(now).map_err(|AuditFault| DatabaseError::Record)?;
+            if closing.is_empty() {
+                return Ok((next, Vec::new()));
+            }
             let mut lost = Vec::new();
             for (call, record) in closing {
-                let mut text = String::new();
-                next = line::append(&next, &record, &mut text).map_err(|AuditFault| DatabaseError::Record)?;
-                link.execute(
-                    "INSERT INTO audit (seq, hash, line) VALUES (?1, ?2, ?3)",
-                    params![number(next.seq, link)?, next.hash.as_bytes(), text.trim_end_matches('\n')],
-                )?;
+                next = insert(link, &next, &record)?;
                 let sql = "INSERT INTO audit_lost (request_id, tool) VALUES (?1, ?2)";
                 link.execute(sql, (&call.request_id, &call.tool))?;
                 lost.push(call);
             }
-            link.execute(
-                "UPDATE audit_head SET seq = ?1, hash = ?2",
-                params![number(next.seq, link)?, next.hash.as_bytes()],
-            )?;
+            set_end(link, &next)?;
             Ok((next, lost))
         })?;
         log.head = next;
@@ -251,22 +262,12 @@ impl SqliteAudit {
                 }
                 *attempted = None;
             }
-            let mut text = String::new();
             let some_lost = link.one("SELECT EXISTS (SELECT 1 FROM audit_lost)", [], |row| row.get::<_, bool>(0))?;
             for record in spool.iter().chain(records.iter().map(|record| record.text.as_str())) {
-                text.clear();
-                let late = if some_lost && reaper::was_lost(link, record)? { reaper::late(record) } else { None };
-                let record = late.as_deref().unwrap_or(record);
-                next = line::append(&next, record, &mut text).map_err(|AuditFault| DatabaseError::Record)?;
-                link.execute(
-                    "INSERT INTO audit (seq, hash, line) VALUES (?1, ?2, ?3)",
-                    params![number(next.seq, link)?, next.hash.as_bytes(), text.trim_end_matches('\n')],
-                )?;
+                let late = if some_lost { heard(link, record)? } else { None };
+                next = insert(link, &next, late.as_deref().unwrap_or(record))?;
             }
-            link.execute(
-                "UPDATE audit_head SET seq = ?1, hash = ?2",
-                params![number(next.seq, link)?, next.hash.as_bytes()],
-            )?;
+            set_end(link, &next)?;
             trying = Some(next);
             Ok(next)
         });
@@ -324,6 +325,36 @@ fn head(seq: i64, hash: [u8; 32], link: &Link<'_>) -> Result<Head, DatabaseError
 fn is_there(link: &Link<'_>, head: &Head) -> Result<bool, DatabaseError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM audit WHERE seq = ?1 AND hash = ?2)";
     Ok(head.seq == 0 || link.one(sql, params![number(head.seq, link)?, head.hash.as_bytes()], |row| row.get(0))?)
+}
+
+/// Writes the line of a record behind `head`, and gives the head after it.
+fn insert(link: &Link<'_>, head: &Head, record: &str) -> Result<Head, DatabaseError> {
+    let mut text = String::new();
+    let next = line::append(head, record, &mut text).map_err(|AuditFault| DatabaseError::Record)?;
+    link.execute(
+        "INSERT INTO audit (seq, hash, line) VALUES (?1, ?2, ?3)",
+        params![number(next.seq, link)?, next.hash.as_bytes(), text.trim_end_matches('\n')],
+    )?;
+    Ok(next)
+}
+
+/// Keeps where the log ends.
+fn set_end(link: &Link<'_>, head: &Head) -> Result<(), DatabaseError> {
+    let sql = "UPDATE audit_head SET seq = ?1, hash = ?2";
+    link.execute(sql, params![number(head.seq, link)?, head.hash.as_bytes()]).map(drop)
+}
+
+/// The record as it is to be written instead: what is heard of a call that the reaper has closed is late, once; and one that is announced
+/// anew under its name is another one.
+fn heard(link: &Link<'_>, record: &str) -> Result<Option<String>, DatabaseError> {
+    if let Some(call) = reaper::announces(record) {
+        link.execute("DELETE FROM audit_lost WHERE request_id = ?1 AND tool = ?2", call)?;
+        return Ok(None);
+    }
+    let Some(call) = reaper::ends(record) else { return Ok(None) };
+    let sql = "DELETE FROM audit_lost WHERE rowid = \
+               (SELECT rowid FROM audit_lost WHERE request_id = ?1 AND tool = ?2 LIMIT 1)";
+    Ok(if link.execute(sql, call)? == 1 { reaper::late(record) } else { None })
 }
 
 fn number(seq: u64, link: &Link<'_>) -> Result<i64, DatabaseError> {

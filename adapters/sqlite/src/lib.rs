@@ -41,7 +41,6 @@ mod faults;
 mod grant;
 mod lines;
 mod nonces;
-mod reaper;
 mod schema;
 mod ticket;
 
@@ -51,4 +50,3 @@ pub use database::Database;
 pub use error::DatabaseError;
 pub use lines::Lines;
 pub use nonces::SqliteNonces;
-pub use reaper::LostCall;

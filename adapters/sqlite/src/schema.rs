@@ -3,7 +3,7 @@
 /// `PRAGMA application_id`: "cgat".
 pub(crate) const APPLICATION: i64 = 0x6367_6174;
 /// `PRAGMA user_version`. Another one is refused, never guessed (invariant N6).
-pub(crate) const VERSION: i64 = 3;
+pub(crate) const VERSION: i64 = 4;
 
 /// Counts are kept by triggers, in the transaction that changes what they count.
 ///
@@ -109,6 +109,13 @@ CREATE TABLE audit_lost (
     tool TEXT NOT NULL
 ) STRICT;
 CREATE INDEX audit_lost_by_call ON audit_lost (request_id, tool);
+
+CREATE TABLE audit_open (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    seq INTEGER NOT NULL CHECK (seq >= 0),
+    calls TEXT NOT NULL
+) STRICT;
+INSERT INTO audit_open VALUES (1, 0, '[]');
 
 CREATE TABLE audit_head (
     one INTEGER PRIMARY KEY CHECK (one = 1),

@@ -10,6 +10,7 @@ mod signed;
 mod state;
 mod stores;
 mod tools;
+mod upkeep;
 #[cfg(feature = "mcp")]
 pub(crate) mod upstreams;
 
@@ -32,6 +33,7 @@ pub(crate) use error::AssembleError;
 #[cfg(feature = "mcp")]
 pub(crate) use served::Served;
 pub(crate) use state::StateFiles;
+pub(crate) use upkeep::{Found, Upkeep};
 
 use crate::config::Config;
 

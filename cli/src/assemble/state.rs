@@ -12,6 +12,7 @@ use callgate_std::limiter::FileLimiter;
 
 use super::AssembleError;
 use super::stores::{Databases, Log, Waiting};
+use super::upkeep::Upkeep;
 use crate::config::{Config, DATABASE, Keeper, OWN_DIRECTORY, Quotas};
 
 /// What earlier versions kept in the place of the database: what waits, and the log.
@@ -70,7 +71,7 @@ impl StateFiles {
             (digest_key, &["lock", "new"]),
             (pins, &["lock", "new"]),
             (nonces, &[]),
-            (audit, &["head", "head.new", "torn", "lock", "new"]),
+            (audit, &["head", "head.new", "torn", "lost", "lost.new", "open", "open.new", "lock", "new"]),
         ] {
             files.push(file.clone());
             files.extend(companions.iter().map(|companion| file.with_added_extension(companion)));
@@ -91,6 +92,8 @@ pub(crate) struct Stores {
     pub(crate) digest_key: [u8; 32],
     /// Who verifies signed consent; none where this host has no name.
     pub(crate) authorizer: Option<Authorizer>,
+    /// Who looks after the log and what waits.
+    pub(crate) upkeep: Arc<Upkeep>,
 }
 
 /// Opens everything. The log comes first: without it nothing else matters.
@@ -105,13 +108,18 @@ pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudi
     let pending = usize::try_from(config.confirmation.max_pending).unwrap_or(usize::MAX);
     let waiting = Waiting::open(&files.confirmations, pending, &mut databases)?;
     let authorizer = super::signed::authorizer(config, files, &waiting);
+    let digest_key = digest_key::load_or_make(&files.digest_key, &OsEntropy::default())?;
+    let upkeep = Upkeep::of(&log, &waiting, audit.clone(), |builder| {
+        builder.redact(&config.redacted_fields).policy_digest(config.digest()).digest_key(digest_key)
+    })?;
     Ok(Stores {
         authorizer,
+        upkeep: Arc::new(upkeep),
         limiter: Arc::new(FileLimiter::open(&files.limits, quotas(&config.quotas))?),
         waiting,
         log,
         audit,
-        digest_key: digest_key::load_or_make(&files.digest_key, &OsEntropy::default())?,
+        digest_key,
     })
 }
 

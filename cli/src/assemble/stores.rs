@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use callgate_core::time::Timestamp;
 use callgate_sqlite::{Database, SqliteAudit, SqliteConfirmations};
-use callgate_std::audit::{JsonlAudit, SharedAudit};
+use callgate_std::audit::{JsonlAudit, LostCall, SharedAudit};
 use callgate_std::clock::SystemClock;
 use callgate_std::confirmations::{Capacity, ConfirmationStore, FILE_CAPACITY, FileConfirmations};
 use callgate_std::entropy::OsEntropy;
@@ -33,6 +34,7 @@ fn same(open: &Path, file: &Path) -> bool {
 }
 
 /// The audit log.
+#[derive(Clone)]
 pub(crate) enum Log {
     Database(Arc<SqliteAudit>),
     Text(Arc<JsonlAudit>),
@@ -65,6 +67,17 @@ impl Log {
         }
     }
 
+    /// Closes the calls that were not heard of within their lease.
+    ///
+    /// # Errors
+    /// The log can't be used.
+    pub(super) fn reap(&self, now: Timestamp) -> Result<Vec<LostCall>, AssembleError> {
+        Ok(match self {
+            Self::Database(log) => log.reap(now).map_err(AssembleError::AuditDatabase)?,
+            Self::Text(log) => log.reap(now)?,
+        })
+    }
+
     /// Writes what waits to be written; says why it can't.
     pub(super) fn flush(&self) -> Option<String> {
         match self {
@@ -75,6 +88,7 @@ impl Log {
 }
 
 /// The calls that wait for a yes.
+#[derive(Clone)]
 pub(crate) enum Waiting {
     Database(Arc<SqliteConfirmations>),
     Text(Arc<FileConfirmations>),

@@ -23,6 +23,19 @@ pub(crate) enum AuditCommand {
     /// The lines are those of a file's log, so `callgate audit verify FILE --head SEQ:HASH` verifies them; the head is told on
     /// standard error.
     Export(ExportArgs),
+    /// Close the calls that were started and not heard of within their lease
+    ///
+    /// Their process died, or takes longer than it may: each gets an end, `lost`, with the effect `unknown`, and requests that such a
+    /// call held are left in doubt. Nothing runs by it. `call`, `serve` and `proxy` do the same when they start, and the servers from time
+    /// to time. Exit status 1 when something could not be looked after.
+    Reap(ReapArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReapArgs {
+    /// Print what was closed as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

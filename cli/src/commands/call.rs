@@ -25,6 +25,7 @@ pub(super) fn run(args: &CallArgs, setting: &Setting, terminal: &mut Terminal) -
     let plan = Plan::of(&config)?;
     let arguments = arguments::read(args.arguments.as_deref(), args.args_file.as_deref())?;
     let open = plan.open(setting.log.clone())?;
+    super::look_after(&open.stores.upkeep, terminal);
     let request_id = match &args.request_id {
         Some(id) => id.clone(),
         None => random_request_id(&OsEntropy::default())

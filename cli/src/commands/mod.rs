@@ -87,6 +87,7 @@ fn run(line: CommandLine, terminal: &mut Terminal) -> Result<Exit, Trouble> {
         Command::Audit(AuditCommand::Tail(args)) => audit::tail(&args, &setting, terminal),
         Command::Audit(AuditCommand::Verify(args)) => audit::verify(&args, &setting, terminal),
         Command::Audit(AuditCommand::Explain(args)) => audit::explain(&args, &setting, terminal),
+        Command::Audit(AuditCommand::Reap(args)) => audit::reap(&args, &setting, terminal),
         Command::Audit(AuditCommand::Export(args)) => audit::export(&args, &setting, terminal),
         Command::Init(args) => init::run(&args, terminal),
         Command::Config(ConfigCommand::Check(args)) => config::check(&args, &setting, terminal),
@@ -111,6 +112,14 @@ impl Setting {
     /// The configuration in force.
     fn config(&self) -> Result<crate::config::Config, Trouble> {
         Ok(crate::assemble::load(self.global.config.as_deref())?)
+    }
+}
+
+/// Looks after the stores before a gate is used, and tells what was found.
+fn look_after(upkeep: &crate::assemble::Upkeep, terminal: &mut Terminal) {
+    for told in upkeep.run().told() {
+        let warning = terminal.err.brush().paint(crate::terminal::WARN, "warning");
+        terminal.err.line(format_args!("{warning}: {}", crate::terminal::visible(&told)));
     }
 }
 

@@ -10,7 +10,7 @@ use callgate_std::entropy::OsEntropy;
 use callgate_std::registry::Registry;
 
 use super::Setting;
-use super::serve::{caller, close, server, shut_down, threads};
+use super::serve::{Keeper, caller, close, server, shut_down, threads};
 use crate::assemble::upstreams::{UpstreamError, start, unmatched};
 use crate::assemble::{OpenAsync, Plan};
 use crate::command_line::ProxyArgs;
@@ -35,7 +35,9 @@ pub(super) fn run(args: &ProxyArgs, setting: &Setting, terminal: &mut Terminal) 
         start(&config, &behind, Registry::default(), pins)?
     };
     let open = plan.open_async_over(fleet.registry(), Tokio::new(runtime.handle().clone()), setting.log.clone())?;
+    super::look_after(&open.stores.upkeep, terminal);
     let served = runtime.block_on(async {
+        let _keeper = Keeper::start(&open, &config);
         let served = serve(args, &config, &behind, &open, &fleet, terminal).await;
         shut_down(&open, terminal).await;
         fleet.end().await;

@@ -1,6 +1,7 @@
 //! `callgate serve`: the tools as an MCP server.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_async::runtime::Tokio;
@@ -34,8 +35,10 @@ pub(super) fn run(args: &ServeArgs, setting: &Setting, terminal: &mut Terminal) 
     let plan = Plan::of(&config)?;
     let runtime = threads()?;
     let open = plan.open_async(Tokio::new(runtime.handle().clone()), setting.log.clone())?;
+    super::look_after(&open.stores.upkeep, terminal);
     interrupt::listen();
     let served = runtime.block_on(async {
+        let _keeper = Keeper::start(&open, &config);
         let served = match served {
             Some((address, served)) => over_http(address, served, &config, &open, terminal).await,
             None => over_lines(args, &config, &open, terminal).await,
@@ -54,6 +57,30 @@ pub(super) fn threads() -> Result<Runtime, Trouble> {
         .enable_all()
         .build()
         .map_err(|error| Trouble::failed(format!("no threads to serve with: {error}")))
+}
+
+/// Looks after the stores of a gate from time to time, until it is dropped.
+pub(super) struct Keeper(tokio::task::JoinHandle<()>);
+
+impl Keeper {
+    pub(super) fn start(open: &OpenAsync, config: &Config) -> Self {
+        let (upkeep, pause) = (Arc::clone(&open.stores.upkeep), config.audit.upkeep);
+        Self(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(pause).await;
+                let upkeep = Arc::clone(&upkeep);
+                if let Err(error) = tokio::task::spawn_blocking(move || upkeep.run_and_tell()).await {
+                    tracing::error!(%error, "the stores were not looked after");
+                }
+            }
+        }))
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Takes no more calls and lets those in flight end, so that each has its record before this process ends.

@@ -23,6 +23,7 @@
 //!
 //! Everything a file may say is described in `docs/configuration.md`; [`TEMPLATE`] is a file to start from.
 
+mod audit;
 mod channel;
 mod check;
 mod confirmation;
@@ -52,6 +53,7 @@ mod tool;
 mod toolkit;
 mod upstream;
 
+pub use audit::Keeping;
 pub use channel::Channel;
 pub use check::check;
 pub use confirmation::{APPROVER_SCOPE, Confirm, Confirmation};
@@ -84,7 +86,7 @@ pub fn known_keys() -> [&'static Keys; 24] {
     [
         &settings::KEYS,
         &settings::STATE,
-        &settings::AUDIT,
+        &audit::KEYS,
         &settings::REDACTION,
         &channel::KEYS,
         &rule::KEYS,

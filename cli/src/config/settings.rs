@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use callgate_core::json::Number;
 
+use super::audit::{self, Keeping};
 use super::channel::{self, Channel};
 use super::confirmation::{self, Confirmation};
 use super::decode::{Entry, Key, Keys, Sink, Table};
@@ -47,6 +48,8 @@ pub struct Config {
     pub state_file: PathBuf,
     /// Where audit records go, each holding the hash of the one before it; see [`Keeper`](super::Keeper).
     pub audit_file: PathBuf,
+    /// How the log is kept.
+    pub audit: Keeping,
     /// Names of fields that are redacted beside the built-in ones.
     pub redacted_fields: Vec<String>,
     /// Channels, by name. One that is given here replaces the built-in one of its name whole.
@@ -137,8 +140,6 @@ pub(super) static KEYS: Keys = Keys {
 
 pub(super) static STATE: Keys =
     Keys { table: "state", keys: &[Key { name: "file", takes: "a path in quotes", example: "\".callgate/gate.db\"" }] };
-pub(super) static AUDIT: Keys =
-    Keys { table: "audit", keys: &[Key { name: "file", takes: "a path in quotes", example: "\".callgate/gate.db\"" }] };
 pub(super) static REDACTION: Keys = Keys {
     table: "redaction",
     keys: &[Key { name: "fields", takes: "a list of field names in quotes", example: "[\"iban\", \"birthday\"]" }],
@@ -155,6 +156,7 @@ impl Config {
             toolkits: Toolkit::ALL.to_vec(),
             state_file: dir.join(OWN_DIRECTORY).join(DATABASE),
             audit_file: dir.join(OWN_DIRECTORY).join(DATABASE),
+            audit: Keeping::default(),
             redacted_fields: Vec::new(),
             channels: BTreeMap::new(),
             rules: Vec::new(),
@@ -286,7 +288,8 @@ fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Con
         root: table.get("root").and_then(|entry| root(&entry, dir, check_root)).unwrap_or(default.root),
         toolkits: table.get("toolkits").map_or(default.toolkits, |entry| toolkits(&entry)),
         state_file: file(table, "state", &STATE, dir).unwrap_or(default.state_file),
-        audit_file: file(table, "audit", &AUDIT, dir).unwrap_or(default.audit_file),
+        audit_file: file(table, "audit", &audit::KEYS, dir).unwrap_or(default.audit_file),
+        audit: audit::read(table),
         redacted_fields: table.get("redaction").map_or(default.redacted_fields, |entry| redaction(&entry)),
         rules: table.get("rules").map_or(default.rules, |entry| rule::read(&entry, &names)),
         quotas: table.get("quotas").map_or(default.quotas, |entry| quota::read(&entry, &names)),

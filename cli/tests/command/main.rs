@@ -28,5 +28,6 @@ mod readme;
 mod serve;
 mod signing;
 mod state;
+mod upkeep;
 mod web;
 mod world;

@@ -30,6 +30,12 @@ impl Anchor {
     pub const EMPTY: Self = Self { head: Head::EMPTY, bytes: 0 };
 }
 
+impl Default for Anchor {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
 /// An anchor file's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Anchored {

@@ -9,15 +9,21 @@ use std::time::Duration;
 use callgate_core::audit::chain::{ChainError, Head};
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::digest::Digest;
+use callgate_core::time::Timestamp;
 
 use super::anchor::{Anchor, Slot};
 use super::disk::Disk;
 use super::line;
+use super::lost::{LostCalls, OpenUpTo};
+use super::reaper::LostCall;
 use super::spool::Spool;
 use super::tail::{self, Tail, TailError};
 use crate::clock::{SharedClock, SystemClock};
 use crate::lock::{Mutex, lock};
 use crate::private_file::{self, FileError, Open};
+
+/// After how many lines it is kept anew how far the reaper has come.
+const KEPT_AFTER: u64 = 256;
 
 /// What a record waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -232,7 +238,7 @@ impl JsonlAudit {
             #[cfg(test)]
             faults: std::sync::Arc::default(),
         };
-        audit.write(&mut lock(&audit.log), None, true)?;
+        audit.write(&mut lock(&audit.log), Content::Nothing, true)?;
         Ok(audit)
     }
 
@@ -271,22 +277,54 @@ impl JsonlAudit {
     /// # Errors
     /// It still cannot be written.
     pub fn flush(&self) -> Result<(), JsonlError> {
-        self.write(&mut lock(&self.log), None, true)
+        self.write(&mut lock(&self.log), Content::Nothing, true)
     }
 
-    /// Writes the records that wait, then `record`, then the anchor; durably if `durable` or the options say so.
-    fn write(&self, log: &mut Log, record: Option<&str>, durable: bool) -> Result<(), JsonlError> {
+    /// The reaper of the log: closes the calls that were announced and not heard of within their lease, each by a record that says that
+    /// it was lost and what it did is unknown, and tells which (invariant J1). What such a call tells afterwards is kept as a record
+    /// of kind `late`. For a host to call when it starts, and from time to time; goes through what was written since the last time.
+    ///
+    /// # Errors
+    /// The log is not as it was left, or cannot be used. Nothing is closed then.
+    pub fn reap(&self, now: Timestamp) -> Result<Vec<LostCall>, JsonlError> {
+        let mut log = lock(&self.log);
+        self.write(&mut log, Content::Nothing, true)?;
+        let mut known = OpenUpTo::of(&self.path).unwrap_or_default();
+        let start = known.at.head.seq;
+        let mut lost = Vec::new();
+        let mut closing = |disk: &Disk, at: &Anchor| {
+            tail::go_through(&disk.log, &mut known, at).map_err(JsonlError::io(&self.path, "read"))?;
+            let mut calls = LostCalls::of(&self.path)?;
+            let mut records = Vec::new();
+            for (call, record) in known.open.closing(now)? {
+                calls.add((call.request_id.clone(), call.tool.clone()));
+                records.push(record);
+                lost.push(call);
+            }
+            // Before the records: a call that is late and not closed yet is closed by the next reaping.
+            calls.keep()?;
+            Ok(records)
+        };
+        self.write(&mut log, Content::AtTheEnd(&mut closing), true)?;
+        if known.at.head.seq.abs_diff(start) >= KEPT_AFTER {
+            known.keep(&self.path);
+        }
+        Ok(lost)
+    }
+
+    /// Writes the records that wait, then `content`, then the anchor; durably if `durable` or the options say so.
+    fn write(&self, log: &mut Log, mut content: Content<'_>, durable: bool) -> Result<(), JsonlError> {
         let disk = match log.disk.take() {
             Some(disk) => disk,
             None => self.open_disk()?,
         };
-        let result = match self.write_to(&disk, log, record, durable) {
+        let result = match self.write_to(&disk, log, &mut content, durable) {
             Ok(Written::Yes) => Ok(()),
             Ok(Written::Moved) => {
                 // Somebody put the log aside to start a new one.
                 let disk = self.open_disk()?;
                 log.doubtful = true;
-                match self.write_to(&disk, log, record, durable)? {
+                match self.write_to(&disk, log, &mut content, durable)? {
                     Written::Yes => log.disk = Some(disk),
                     Written::Moved => return Err(self.moved()),
                 }
@@ -323,7 +361,13 @@ impl JsonlAudit {
         JsonlError::io(&self.path, "write to")(io::Error::other("it was moved or replaced while it was open"))
     }
 
-    fn write_to(&self, disk: &Disk, log: &mut Log, record: Option<&str>, durable: bool) -> Result<Written, JsonlError> {
+    fn write_to(
+        &self,
+        disk: &Disk,
+        log: &mut Log,
+        content: &mut Content<'_>,
+        durable: bool,
+    ) -> Result<Written, JsonlError> {
         private_file::lock(&disk.log, &self.path, self.options.wait)?;
         let _unlocked_at_the_end = Unlock(&disk.log);
         if !disk.is_at(&self.path) {
@@ -336,7 +380,17 @@ impl JsonlAudit {
         let durable = durable || self.options.durability == Durability::All || !log.spool.is_empty();
         let mut text = String::new();
         let mut head = log.at.head;
+        let closing = match content {
+            Content::AtTheEnd(records) => records(disk, &log.at)?,
+            Content::Nothing | Content::Record(_) => Vec::new(),
+        };
+        let mut lost = LostCalls::of(&self.path)?;
+        let record = if let Content::Record(record) = content { Some(*record) } else { None };
         for record in log.spool.iter().chain(record) {
+            let late = lost.heard(record);
+            head = line::append(&head, late.as_deref().unwrap_or(record), &mut text)?;
+        }
+        for record in &closing {
             head = line::append(&head, record, &mut text)?;
         }
         let next = Anchor { head, bytes: log.at.bytes.saturating_add(text.len() as u64) };
@@ -356,6 +410,10 @@ impl JsonlAudit {
         }
         log.at = next;
         log.spool.clear();
+        if let Err(error) = lost.keep() {
+            // The record is on the disk. What is told again of the same call would be late as well.
+            tracing::error!(%error, "that a lost call was heard of could not be kept");
+        }
         if durable {
             match disk.anchor(&next, log.slot) {
                 Ok(slot) => (log.anchored, log.slot) = (next, slot),
@@ -440,6 +498,17 @@ impl JsonlAudit {
     }
 }
 
+/// What is written behind the records that wait.
+enum Content<'c> {
+    Nothing,
+    Record(&'c str),
+    /// The records that the end of the log, found under its lock, asks for.
+    AtTheEnd(&'c mut AtTheEnd<'c>),
+}
+
+/// Gives the records for the end of the log that was found.
+type AtTheEnd<'c> = dyn FnMut(&Disk, &Anchor) -> Result<Vec<String>, JsonlError> + 'c;
+
 /// Whether a record got to where it belongs.
 enum Written {
     Yes,
@@ -476,7 +545,7 @@ impl Audit for JsonlAudit {
         let text = line::render(record, self.options.max_line.saturating_sub(line::CHAIN_BYTES));
         let mut log = lock(&self.log);
         let result = match &text {
-            Ok(text) => self.write(&mut log, Some(text), record.kind.comes_first()),
+            Ok(text) => self.write(&mut log, Content::Record(text), record.kind.comes_first()),
             Err(AuditFault) => Err(JsonlError::Record),
         };
         let Err(error) = result else { return Ok(()) };
@@ -499,7 +568,7 @@ impl Drop for JsonlAudit {
         if log.spool.is_empty() && log.at == log.anchored {
             return;
         }
-        if let Err(error) = self.write(&mut log, None, true) {
+        if let Err(error) = self.write(&mut log, Content::Nothing, true) {
             tracing::error!(%error, "the audit log could not be brought to its end");
             for record in log.spool.iter() {
                 tracing::error!(record, "this record was never written to the audit log; it is here alone");

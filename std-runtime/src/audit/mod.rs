@@ -8,7 +8,9 @@ mod fanout;
 mod fault_tests;
 mod jsonl;
 pub mod line;
+mod lost;
 mod memory;
+pub mod reaper;
 pub(crate) mod shown;
 mod spool;
 mod tail;
@@ -19,6 +21,7 @@ pub use anchor::Anchor;
 pub use fanout::Fanout;
 pub use jsonl::{Durability, JsonlAudit, JsonlError, JsonlOptions};
 pub use memory::MemoryAudit;
+pub use reaper::LostCall;
 pub use spool::Spool;
 pub use tracing::TracingAudit;
 pub use verify::{

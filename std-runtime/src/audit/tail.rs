@@ -7,6 +7,7 @@ use callgate_core::audit::chain::{ChainError, Head};
 
 use super::anchor::{self, Anchor, Anchored, Slot};
 use super::line;
+use super::lost::OpenUpTo;
 
 /// The longest line that is read: far beyond what is written, and a bound on what a damaged file can cost.
 pub(super) const MAX_READ: u64 = 16 << 20;
@@ -122,6 +123,25 @@ fn last_line(mut log: &File, end: u64) -> io::Result<Option<String>> {
         };
         return Ok(line.and_then(|line| str::from_utf8(line).ok()).map(str::to_owned));
     }
+}
+
+/// Has `known` take the lines of the log up to `end`: from where it is, if that is in this log, else from the beginning.
+pub(super) fn go_through(mut log: &File, known: &mut OpenUpTo, end: &Anchor) -> io::Result<()> {
+    let is_here = known.at.bytes <= end.bytes && check_anchored(log, &known.at).is_ok();
+    if !is_here {
+        *known = OpenUpTo::default();
+    }
+    log.seek(SeekFrom::Start(known.at.bytes))?;
+    let mut lines = BufReader::new(log.take(end.bytes.saturating_sub(known.at.bytes)));
+    let mut seq = known.at.head.seq;
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        seq = seq.saturating_add(1);
+        known.open.line(seq, str::from_utf8(&line).unwrap_or_default());
+        line.clear();
+    }
+    known.at = *end;
+    Ok(())
 }
 
 /// What stands at `at`, up to one byte more than `length`.

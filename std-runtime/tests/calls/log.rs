@@ -7,10 +7,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate_core::audit::AuditFault;
-use callgate_std::audit::{Durability, JsonlAudit, JsonlError, JsonlOptions, ProblemKind, Report, verify_file};
+use callgate_core::time::Timestamp;
+use callgate_std::audit::{
+    Durability, JsonlAudit, JsonlError, JsonlOptions, LostCall, ProblemKind, Report, verify_file,
+};
 use tempfile::TempDir;
 
 use crate::driven::{CANARY, CASES, Case, Ears, drive, drive_with};
+use crate::reaping::{self, Reaped};
 
 const DONE: Case = Case { end: "done", mutating: true };
 
@@ -338,4 +342,28 @@ fn j4_a_killed_process_leaves_a_log_that_can_be_gone_on_with() {
         let terminal = text.lines().filter(|line| line.contains(&format!("\"request_id\":\"{call}\"")));
         assert_eq!(terminal.filter(|line| line.contains("\"kind\":\"terminal\"")).count(), 1, "{call}");
     }
+}
+
+impl Reaped for JsonlAudit {
+    fn open(directory: &Path) -> Self {
+        Self::open(directory.join("log")).expect("as it was left")
+    }
+
+    fn reap(&self, now: Timestamp) -> Vec<LostCall> {
+        self.reap(now).expect("usable")
+    }
+
+    fn verify(&self) -> Report {
+        verify_file(self.path(), None).expect("readable")
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.path()).expect("text")
+    }
+}
+
+/// J1, J4: the suite of every log that is reaped.
+#[test]
+fn j1_the_reaper_closes_what_a_dead_process_left_open() {
+    reaping::all::<JsonlAudit>();
 }

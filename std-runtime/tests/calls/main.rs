@@ -6,5 +6,6 @@ mod fixed;
 mod interceptors;
 mod log;
 mod observers;
+mod reaping;
 mod sinks;
 mod tampering;

@@ -3,17 +3,22 @@
 
 #[path = "../../../../std-runtime/tests/calls/driven.rs"]
 mod driven;
+#[path = "../../../../std-runtime/tests/calls/reaping.rs"]
+mod reaping;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
 use callgate_core::audit::chain::Head;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
+use callgate_core::time::Timestamp;
 use callgate_sqlite::{Database, DatabaseError, SqliteAudit};
-use callgate_std::audit::{JsonlAudit, Report, verify_file};
+use callgate_std::audit::{JsonlAudit, LostCall, Report, verify_file};
 use tempfile::TempDir;
+
+use reaping::Reaped;
 
 use driven::{CANARY, CASES, Case, Ears, drive, drive_with};
 
@@ -224,57 +229,26 @@ fn j2_an_intent_is_there_when_it_is_acknowledged() {
     drive(DONE, "r1", &Looks(&audit, &place)).expect("written");
 }
 
-/// Takes the beginnings of calls and, while it is deaf, not their ends.
-struct Deaf<'a>(&'a SqliteAudit, std::cell::RefCell<Vec<String>>);
+impl Reaped for SqliteAudit {
+    fn open(directory: &Path) -> Self {
+        Self::open(directory.join("gate.db")).expect("as it was left")
+    }
 
-impl Audit for Deaf<'_> {
-    fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
-        if record.kind == Kind::Intent {
-            return self.0.record(record);
-        }
-        self.1.borrow_mut().push(record.caller.request_id.to_owned());
-        Ok(())
+    fn reap(&self, now: Timestamp) -> Vec<LostCall> {
+        self.reap(now).expect("usable")
+    }
+
+    fn verify(&self) -> Report {
+        self.verify(None).expect("readable")
+    }
+
+    fn text(&self) -> String {
+        text(self).0
     }
 }
 
-/// J1: the reaper closes what was announced and not heard of, once; what is heard of it afterwards is late, and no second end.
+/// J1, J4: the suite of every log that is reaped.
 #[test]
 fn j1_the_reaper_closes_what_a_dead_process_left_open() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let log = SqliteAudit::open(directory.path().join("gate.db")).expect("new");
-    let case = Case { end: "done", mutating: true };
-    drive(case, "told", &log).expect("written");
-    let deaf = Deaf(&log, std::cell::RefCell::default());
-    drive(case, "lost", &deaf).expect("written");
-    drive(case, "lost too", &deaf).expect("written");
-    let report = log.verify(None).expect("readable");
-    assert_eq!((report.intents, report.terminals, report.open_intent_count), (3, 1, 2));
-    let mut text = Vec::new();
-    log.export(&mut text).expect("readable");
-    let text = String::from_utf8(text).expect("text");
-    let intent: serde_json::Value =
-        serde_json::from_str(text.lines().find(|line| line.contains("\"lost\"")).expect("it is there")).expect("JSON");
-    let at: jiff::Timestamp = intent["at"].as_str().expect("a time").parse().expect("a time");
-    let over = u64::try_from(at.as_millisecond()).expect("after 1970") + intent["lease_ms"].as_u64().expect("a lease");
-    let at = callgate_core::time::Timestamp::from_unix_millis;
-    assert_eq!(log.reap(at(over - 1)).expect("readable"), [], "its time is not over");
-    let lost = log.reap(at(over)).expect("readable");
-    assert_eq!(lost.iter().map(|call| call.request_id.as_str()).collect::<Vec<_>>(), ["lost", "lost too"]);
-    assert_eq!(log.reap(at(over)).expect("readable"), [], "once");
-    let report = log.verify(None).expect("readable");
-    assert!(report.is_intact(), "{report:?}");
-    assert_eq!((report.intents, report.terminals, report.open_intent_count, report.late), (3, 3, 0, 0));
-    // One of them was only slow.
-    struct Slow<'a>(&'a SqliteAudit);
-    impl Audit for Slow<'_> {
-        fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
-            if record.kind == Kind::Intent { Ok(()) } else { self.0.record(record) }
-        }
-    }
-    drive(case, "lost", &Slow(&log)).expect("written");
-    // The next call of that name is a call like any other.
-    drive(case, "lost", &log).expect("written");
-    let report = log.verify(None).expect("readable");
-    assert!(report.is_intact(), "{report:?}");
-    assert_eq!((report.intents, report.terminals, report.open_intent_count, report.late), (4, 4, 0, 1));
+    reaping::all::<SqliteAudit>();
 }

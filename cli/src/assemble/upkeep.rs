@@ -1,0 +1,93 @@
+//! What stores need from time to time: calls that a dead process left open are closed, and claims that it held are left in doubt.
+
+use std::fmt;
+
+use callgate_std::audit::{LostCall, SharedAudit};
+use callgate_std::clock::SystemClock;
+use callgate_std::confirmations::TicketView;
+use callgate_std::gate::{Gate, GateBuilder};
+use callgate_std::registry::Registry;
+
+use super::AssembleError;
+use super::stores::{Log, Waiting};
+
+/// Looks after the stores of a gate. Nothing runs by it.
+pub(crate) struct Upkeep {
+    /// A gate without tools, for its approvals.
+    desk: Gate,
+    log: Log,
+    waiting: Waiting,
+}
+
+/// What was found.
+#[derive(Clone, Default)]
+pub(crate) struct Found {
+    /// Calls that the log had the beginning of, and now has an end of.
+    pub(crate) lost: Vec<LostCall>,
+    /// Requests whose call was not heard of within its lease.
+    pub(crate) in_doubt: Vec<TicketView>,
+    /// What could not be looked after.
+    pub(crate) troubles: Vec<String>,
+}
+
+impl Upkeep {
+    /// Looks after these stores. `settings` gives the records of it what those of the gate have.
+    ///
+    /// # Errors
+    /// The settings can't be used.
+    pub(super) fn of(
+        log: &Log,
+        waiting: &Waiting,
+        audit: SharedAudit,
+        settings: impl FnOnce(GateBuilder) -> GateBuilder,
+    ) -> Result<Self, AssembleError> {
+        let builder = Gate::builder(Registry::default()).unlimited().confirmations(waiting.store()).audit(audit);
+        Ok(Self { desk: settings(builder).build()?, log: log.clone(), waiting: waiting.clone() })
+    }
+
+    /// Does what there is to do.
+    pub(crate) fn run(&self) -> Found {
+        let mut found = Found::default();
+        match self.log.reap(SystemClock::shared().now().wall) {
+            Ok(lost) => found.lost = lost,
+            Err(error) => found.troubles.push(format!("the audit log was not looked after: {error}")),
+        }
+        match self.desk.approvals().reap() {
+            Ok(in_doubt) => found.in_doubt = in_doubt,
+            Err(fault) => {
+                let error = self.waiting.last_error().unwrap_or_else(|| fault.to_string());
+                found.troubles.push(format!("what waits was not looked after: {error}"));
+            }
+        }
+        found
+    }
+
+    /// The same, for a server: what was found goes to its log.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn run_and_tell(&self) {
+        for told in self.run().told() {
+            tracing::warn!("{told}");
+        }
+    }
+}
+
+impl Found {
+    /// In words, a line each.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let lost = self.lost.iter().map(|LostCall { request_id, tool, line, .. }| {
+            format!(
+                "{tool}, request {request_id} (line {line}), was not heard of within its lease: it is closed, and what it did is unknown"
+            )
+        });
+        let in_doubt = self.in_doubt.iter().map(|ticket| {
+            format!("approval {} of {} is in doubt: its call was not heard of", ticket.ticket, ticket.tool)
+        });
+        lost.chain(in_doubt).chain(self.troubles.iter().cloned()).collect()
+    }
+}
+
+impl fmt::Debug for Upkeep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upkeep").finish_non_exhaustive()
+    }
+}
