@@ -337,3 +337,18 @@ fn f5_no_cut_shows_a_part_of_a_secret() {
         }
     }
 }
+
+/// What a host asks about a name is what is done to its value; the rules show what they are set to and no text.
+#[test]
+fn l2_a_host_can_ask_what_is_sensitive() {
+    let rules = Redaction::DEFAULT.with_names(&["pin"]).with_text_limit(77);
+    for (name, sensitive) in [("password", true), ("PIN", true), ("path", false), ("", false)] {
+        assert_eq!(rules.is_sensitive(name), sensitive, "{name}");
+    }
+    assert!(!Redaction::DEFAULT.is_sensitive("pin"));
+    let shown = format!("{rules:?}");
+    assert!(shown.contains("pin") && shown.contains("77"), "{shown}");
+    let text = rules.text("password=hunter2", Secrets::NONE);
+    assert_eq!(format!("{text:?}"), "RedactedText(password=***REDACTED***)");
+    assert_eq!(format!("{:?}", Secrets::NONE), "Secrets(..)");
+}

@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
-
-use wait_timeout::ChildExt as _;
 
 use crate::mutant::Mutant;
 use crate::verdict::Verdict;
@@ -41,23 +41,36 @@ fn run(test: &Path, package: &Path, mutant: u32, filter: &str, patience: Duratio
         .env("PROPTEST_MAX_SHRINK_ITERS", "0")
         .env("PROPTEST_RNG_SEED", "1")
         .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
+        .env("RUST_BACKTRACE", "0")
         .current_dir(package)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()?;
-    loop {
-        match child.wait_timeout(Duration::from_secs(1))? {
-            Some(status) if status.success() => return Ok(Ran::Passed),
-            Some(_) => return Ok(Ran::Failed),
-            // By the time that it had, not by the clock: a machine that is busy makes nothing endless.
-            None if worked(child.id()) > patience => {
-                child.kill()?;
-                child.wait()?;
-                return Ok(Ran::TooLong);
+    let (tell, told) = mpsc::channel();
+    if let Some(mut dots) = child.stdout.take() {
+        // An `F` for a test that failed. Nobody has to wait for the others.
+        thread::spawn(move || {
+            let mut chunk = [0; 256];
+            while let Ok(read @ 1..) = dots.read(&mut chunk) {
+                if chunk.iter().take(read).any(|byte| *byte == b'F') {
+                    let _ = tell.send(());
+                }
             }
-            None => {}
-        }
+        });
+    }
+    loop {
+        let ran = match told.recv_timeout(Duration::from_secs(1)) {
+            Ok(()) => Ran::Failed,
+            Err(RecvTimeoutError::Disconnected) if child.wait()?.success() => return Ok(Ran::Passed),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Ran::Failed),
+            // By the time that it had, not by the clock: a machine that is busy makes nothing endless.
+            Err(RecvTimeoutError::Timeout) if worked(child.id()) > patience => Ran::TooLong,
+            Err(RecvTimeoutError::Timeout) => continue,
+        };
+        child.kill()?;
+        child.wait()?;
+        return Ok(ran);
     }
 }
 

@@ -45,7 +45,9 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mutants = mutant::read(&std::fs::read_to_string(list)?)?;
     let package = mutants.first().and_then(|mutant| mutant.file.split_once("/src/")).map_or("", |(package, _)| package);
     let verdicts = Verdicts::open(kept, &mutants)?;
-    let open: Vec<&Mutant> = mutants.iter().filter(|mutant| !verdicts.is_settled(mutant)).collect();
+    let mut open: Vec<&Mutant> = mutants.iter().filter(|mutant| !verdicts.is_settled(mutant)).collect();
+    // What is new comes first: that something is missed is known already.
+    open.sort_by_key(|mutant| verdicts.is_missed(mutant));
     if !open.is_empty() {
         let tree = Tree::read(Path::new(original), root, &mutants, cargo)?;
         let built = tree.build(|mutant| verdicts.is_apart(mutant))?;

@@ -70,7 +70,12 @@ impl Verdicts {
 
     /// Whether nothing is left to find out about a mutant.
     pub(crate) fn is_settled(&self, mutant: &Mutant) -> bool {
-        self.known.get(&mutant.key).is_some_and(|verdict| *verdict != Verdict::Missed)
+        self.known.contains_key(&mutant.key) && !self.is_missed(mutant)
+    }
+
+    /// Whether it was missed the last time.
+    pub(crate) fn is_missed(&self, mutant: &Mutant) -> bool {
+        self.known.get(&mutant.key) == Some(&Verdict::Missed)
     }
 
     /// Whether it is known that it does not compile beside the others.
