@@ -88,6 +88,36 @@ fn l2_names_beside_their_values() {
     ]);
 }
 
+/// L2: what was found out of an object or an array holds in it alone, before and behind what stands within it.
+#[test]
+fn l2_a_name_counts_in_its_own_object() {
+    check(&[
+        (
+            r#"{"name":"DB_PASSWORD","meta":{"a":[1]},"value":"x"}"#,
+            &[],
+            r#"{"name":"DB_PASSWORD","meta":{"a":[1]},"value":"*"}"#,
+        ),
+        (r#"{"name":"DB_PASSWORD","meta":[],"value":"x"}"#, &[], r#"{"name":"DB_PASSWORD","meta":[],"value":"*"}"#),
+        (r#"{"a":{},"x":"--password","y":"z"}"#, &[], r#"{"a":{},"x":"--password","y":"z"}"#),
+        (r#"{"b":[{"a":[[]],"x":"--password","y":"z"}]}"#, &[], r#"{"b":[{"a":[[]],"x":"--password","y":"z"}]}"#),
+        (r#"{"argv":["a",["b"],"--password","x","y"]}"#, &[], r#"{"argv":["a",["b"],"--password","*","y"]}"#),
+        (r#"{"note":"plain","value":"y"}"#, &[], r#"{"note":"plain","value":"y"}"#),
+        (r#"{"value":"y","note":"plain"}"#, &[], r#"{"value":"y","note":"plain"}"#),
+        (r#"{"note":"password","value":"y"}"#, &[], r#"{"note":"password","value":"y"}"#),
+        (r#"{"value":"x","inner":{"name":"DB_PASSWORD"}}"#, &[], r#"{"value":"x","inner":{"name":"DB_PASSWORD"}}"#),
+        (
+            r#"{"value":"x","inner":[1,{"a":2}],"key":"DB_PASSWORD"}"#,
+            &[],
+            r#"{"value":"*","inner":[1,{"a":2}],"key":"DB_PASSWORD"}"#,
+        ),
+        (
+            r#"{"value":{"a":"x"},"inner":{"name":"DB_PASSWORD"},"n":1}"#,
+            &[],
+            r#"{"value":{"a":"x"},"inner":{"name":"DB_PASSWORD"},"n":1}"#,
+        ),
+    ]);
+}
+
 #[test]
 fn l2_secrets_within_strings_and_keys() {
     check(&[

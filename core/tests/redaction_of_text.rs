@@ -124,6 +124,12 @@ fn l2_headers_and_phrases_reach_to_the_end_of_the_line() {
     ]);
 }
 
+/// L2: where a value begins and ends, at the edges.
+#[test]
+fn l2_values_end_where_they_end() {
+    check(&[("passphrase: |\nnext", "passphrase: *\nnext"), ("\"token: abc\ndef\" x", "\"token: *\ndef\" x")]);
+}
+
 #[test]
 fn l2_urls() {
     check(&[
@@ -151,6 +157,8 @@ fn l2_urls() {
         ("https://h/?token=abc%20def", "https://h/?token=*"),
         ("//user:pass@host/x", "//*@host/x"),
         ("https://user:1%2Fb@host/x", "https://*@host/x"),
+        ("https://u:p@h/x@y", "https://*@h/x@y"),
+        ("//[::1]:x@h", "//*@h"),
     ]);
 }
 

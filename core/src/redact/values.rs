@@ -23,6 +23,7 @@ pub(super) struct Place {
 /// A value that was found.
 #[derive(Clone, Copy)]
 pub(super) struct Value {
+    /// Where it is; empty where nothing stands between a name and what ends its value.
     pub(super) span: Span,
     /// Whether it has an end of its own (a closing quote or bracket), so that nothing which begins in it reaches beyond it.
     pub(super) closed: bool,
@@ -37,13 +38,13 @@ pub(super) fn value(mut cursor: Cursor<'_>, place: Place) -> Option<Value> {
     }
     let first = cursor.peek()?;
     if place.xml {
-        return element(cursor).map(|span| Value { span, closed: true });
+        return Some(Value { span: element(cursor), closed: true });
     }
     if first.is_quote() {
         return string(cursor, first, place);
     }
     if place.line {
-        return line(cursor, place.quote).map(|span| Value { span, closed: false });
+        return Some(Value { span: line(cursor, place.quote), closed: false });
     }
     if let (Some(quote), true) = (place.quote, place.separator.c != '=')
         && let Some(span) = until_quote(cursor.clone(), quote)
@@ -161,8 +162,7 @@ pub(super) fn bare(mut cursor: Cursor<'_>, place: Place) -> Option<Span> {
     }
     // `Secret { inner: .. }`, as `Debug` writes it.
     let mut ahead = cursor.clone();
-    if end > start
-        && is_name
+    if is_name
         && place.separator.c == ':'
         && ahead.pass_char(' ').is_some()
         && ahead.peek().is_some_and(|unit| unit.c == '{')
@@ -251,14 +251,14 @@ fn group(cursor: &mut Cursor<'_>) -> Option<u32> {
 }
 
 /// The text of an XML element: all to the next tag.
-fn element(mut cursor: Cursor<'_>) -> Option<Span> {
+fn element(mut cursor: Cursor<'_>) -> Span {
     let start = cursor.at();
     cursor.pass(|unit| unit.c != '<');
-    (cursor.at() > start).then_some(Span { start, end: cursor.at() })
+    Span { start, end: cursor.at() }
 }
 
 /// All to the end of the line, or to the quote that ends the string in which the name stands.
-fn line(cursor: Cursor<'_>, quote: Option<Unit>) -> Option<Span> {
+fn line(cursor: Cursor<'_>, quote: Option<Unit>) -> Span {
     let start = cursor.at();
     let mut end = start;
     for unit in cursor {
@@ -269,7 +269,7 @@ fn line(cursor: Cursor<'_>, quote: Option<Unit>) -> Option<Span> {
             end = unit.end;
         }
     }
-    (end > start).then_some(Span { start, end })
+    Span { start, end }
 }
 
 /// All to the quote that ends the string in which the name stands, if it stands on this line.
@@ -277,8 +277,8 @@ fn until_quote(mut cursor: Cursor<'_>, quote: Unit) -> Option<Span> {
     let start = cursor.at();
     for unit in cursor.by_ref() {
         if unit.closes(quote) {
-            let end = unit.closing_start(quote);
-            return (end > start).then_some(Span { start, end });
+            // Nothing may stand before it, which is no secret.
+            return Some(Span { start, end: unit.closing_start(quote) });
         }
         if unit.is_newline() && unit.depth <= quote.depth {
             return None;
