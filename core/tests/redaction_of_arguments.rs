@@ -177,6 +177,27 @@ fn l2_a_calls_own_secrets_in_texts_about_it() {
     });
 }
 
+/// L2: a secret is found in each of the escapes that JSON and Rust have for its characters.
+#[test]
+fn l2_a_calls_own_secrets_are_found_in_every_escape() {
+    let secret = "q\r\n\t\u{8}\u{c}\0/z";
+    let json = serde_json::json!({ "password": secret }).to_string();
+    with_args(&json, |args| {
+        for text in [
+            r"q\r\n\t\b\f\0/z",
+            r"q\r\n\t\b\f\u0000\/z",
+            r"q\r\n\t\u{8}\u{c}\0/z",
+            r"\x71\x0d\x0a\x09\x08\x0C\x00\x2f\x7a",
+            r"q\\r\\n\\t\\b\\f\\u0000/z",
+            "q%0d%0A%09%08%0c%00%2fz",
+            "q%0d\\n%09%08%0c\\0/z",
+        ] {
+            let output = Redaction::DEFAULT.text(text, Secrets::of(args, &[])).to_string();
+            assert_eq!(output, "***REDACTED***", "{text}");
+        }
+    });
+}
+
 /// The coarse way treats names and rules as the fine way does, and strings as a whole.
 #[test]
 fn l2_the_coarse_way_replaces_strings_as_a_whole() {
@@ -223,6 +244,26 @@ fn f5_no_cut_shows_a_part_of_a_known_secret() {
             }
         }
     });
+}
+
+/// F5: a key of which not all may be looked at is replaced, but for a short word, which can be no secret of its own.
+#[test]
+fn f5_a_key_is_looked_at_as_a_whole_or_replaced() {
+    for (key, limit, kept) in [
+        ("Value", 1, true),
+        ("a_b_c_d_e", 1, true),
+        ("max_tokens", 1, false),
+        ("max_tokens", 9, false),
+        ("max_tokens", 10, true),
+        ("*", 1, true),
+        ("**", 1, false),
+        ("//u:p@h", 99, false),
+    ] {
+        let json = serde_json::json!({ key: 1 }).to_string();
+        let output = with_args(&json, |args| Redaction::DEFAULT.with_text_limit(limit).args(args, &[]).to_string());
+        let expected = if kept { json } else { r#"{"***REDACTED***":1}"#.into() };
+        assert_eq!(output, expected, "{key} within {limit}");
+    }
 }
 
 /// D2: a string with escapes is cut where it would be without, and the cut is told.

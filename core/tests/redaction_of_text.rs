@@ -192,6 +192,76 @@ fn l2_shapes_of_secrets() {
     ]);
 }
 
+/// L2: a token of each service is found from the fewest characters on that one has, and a shorter word is none.
+#[test]
+fn l2_tokens_of_services_are_told_by_their_beginning() {
+    for (prefix, least) in [
+        ("sk-", 16),
+        ("sk_live_", 8),
+        ("sk_test_", 8),
+        ("shpat_", 16),
+        ("shpss_", 16),
+        ("sq0csp-", 16),
+        ("ghp_", 16),
+        ("gho_", 16),
+        ("ghu_", 16),
+        ("ghs_", 16),
+        ("ghr_", 16),
+        ("github_pat_", 16),
+        ("glpat-", 16),
+        ("gsk_", 24),
+        ("xoxb-", 8),
+        ("xapp-", 8),
+        ("xai-", 24),
+        ("AIza", 24),
+        ("AGE-SECRET-KEY-", 16),
+        ("ATATT", 24),
+        ("SG.", 24),
+        ("dop_v1_", 24),
+        ("dckr_pat_", 16),
+        ("hf_", 24),
+        ("hvs.", 16),
+        ("lin_api_", 16),
+        ("npm_", 24),
+        ("pypi-", 24),
+        ("rk_live_", 8),
+        ("rk_test_", 8),
+        ("r8_", 24),
+        ("whsec_", 8),
+        ("ya29.", 16),
+        ("AKIA", 16),
+        ("ASIA", 16),
+    ] {
+        let word = |letters: usize| format!("a {prefix}{} b", "X".repeat(letters));
+        assert_eq!(redacted(&word(least)), "a ***REDACTED*** b", "{prefix}");
+        assert_eq!(redacted(&word(least - 1)), word(least - 1), "{prefix}");
+    }
+    // What begins within a word is no token of a service whose tokens are short words otherwise.
+    for prefix in ["sk-", "gsk_", "hf_", "r8_", "whsec_"] {
+        let within = format!("a task{prefix}{} b", "X".repeat(24));
+        assert_eq!(redacted(&within), within);
+        assert_eq!(redacted(&format!("a.{prefix}{} b", "X".repeat(24))), "a.***REDACTED*** b", "{prefix}");
+    }
+}
+
+/// L2: what follows the name of a scheme, if it is no word of a sentence; and tokens in three parts.
+#[test]
+fn l2_credentials_are_told_from_words() {
+    check(&[
+        ("basic 123456", "basic *"),
+        ("basic 12345", "basic 12345"),
+        ("basic passph", "basic passph"),
+        ("basic Bearer", "basic Bearer"),
+        ("basic passphRase", "basic *"),
+        ("basic passph=", "basic *"),
+        ("Bearer({", "Bearer({"),
+        ("eyJab1de.abcde", "*"),
+        ("eyJab1de.a", "eyJab1de.a"),
+        ("eyJ.abcde.", "eyJ.abcde."),
+        ("pass\u{201d}->x", "pass\u{201d}->x"),
+    ]);
+}
+
 /// L2: the coarse way misses no token that the fine way knows for being short.
 #[test]
 fn l2_the_coarse_way_finds_short_tokens() {
@@ -259,7 +329,9 @@ fn l2_the_coarse_way_keeps_plain_texts_only() {
         "file notes.txt not found",
         "max_tokens is 5; the author is Jane",
         "see https://example.com/a?b=1 or mail bob@example.com",
+        "5% a day is 5%a!",
         "internationalization of keyboards",
+        "Internationalization of keyboards",
         "\u{5bc6}\u{7801} r\u{e9}sum\u{e9}",
     ] {
         assert_eq!(coarse(text), text);
@@ -281,6 +353,11 @@ fn l2_the_coarse_way_keeps_plain_texts_only() {
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.c2ln",
     ] {
         assert_eq!(coarse(text), "***REDACTED***", "{text}");
+    }
+    // A word that is cut may be the beginning of anything.
+    for (limit, expected) in [(6, "plain [cut: 11 bytes in all]"), (7, "***REDACTED***"), (11, "plain words")] {
+        let cut = Redaction::COARSE.with_text_limit(limit).text("plain words", Secrets::NONE).to_string();
+        assert_eq!(cut, expected);
     }
 }
 

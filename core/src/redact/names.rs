@@ -152,7 +152,6 @@ impl Words {
     pub(super) fn push(&mut self, c: char) {
         let (letter, kind) = fold(c);
         let border = match (self.last, kind) {
-            (_, Kind::Border) => false,
             (Kind::Border, _) | (Kind::Lower | Kind::Other, Kind::Upper) => true,
             (Kind::Upper, Kind::Lower) => {
                 // The last of several capitals begins the next word: `APIKey` is `API` and `Key`.
@@ -272,7 +271,8 @@ impl Words {
             }
             let (bytes, from) = encode(letter);
             for byte in bytes.iter().skip(from) {
-                if self.letters.get(end).filter(|_| end < self.len) != Some(byte) {
+                // Behind the last letter there is room that is none.
+                if self.letters.get(end) != Some(byte) {
                     return false;
                 }
                 end = end.saturating_add(1);
@@ -386,7 +386,7 @@ mod tests {
         Set-Cookie2, session_cookie, session_id, sessionId, SESSION-ID, PHPSESSID, JSESSIONID, otp, otpCode, \
         totp, 2fa_code, mfaCode, pin_code, card_pin, cvv, CVV2, cvc, card_number, connection_string, \
         connectionString, ConnectionStrings, conn_str, dsn, SENTRY_DSN, jwt, jwts, xsrf, seed_phrase, \
-        recovery_codes, pa\u{200b}ssword, \u{ff30}\u{ff21}\u{ff33}\u{ff33}word, pa\u{17f}\u{17f}word, \
+        recovery_codes, licenseKey, login_pin, user_pass, userPin, verification_code, webhook_key, writeKey, key_pass, hmac_key, pa\u{200b}ssword, \u{ff30}\u{ff21}\u{ff33}\u{ff33}word, pa\u{17f}\u{17f}word, \
         to\u{212a}en, pAsSwOrD, dbPASSWORD, p_a_s_s_w_o_r_d";
 
     #[test]
@@ -398,7 +398,7 @@ mod tests {
 
     const HARMLESS: &str = ", _, 42, author, authors, co_author, authority, authorize, authorized, authored_by, tokenizer, tokenize, \
         tokenization, detokenize, secretary, secretariat, undersecretary, keyboard, key, keys, monkey, hockey, \
-        turkey, passenger, passengers, passage, passive, bypass, compass, passed, pass_count, passing, \
+        turkey, passenger, passengers, passage, passive, bypass, compass, passed, pass_count, passing, passw, \
         max_tokens, maxTokens, maxtokens, tokens_used, tokensUsed, total_tokens, totalTokens, prompt_tokens, \
         completionTokens, n_tokens, num_tokens, max_new_tokens, MAX_OUTPUT_TOKENS, cache_read_input_tokens, \
         tokens_per_minute, token_count, tokenCount, token_limit, token_budget, token_type, token_endpoint, \
@@ -431,6 +431,22 @@ mod tests {
         for name in "spin pinned tenant id tenantidentity 7 page_7 ".split(' ') {
             assert!(!sensitive(name), "{name}");
         }
+    }
+
+    /// A letter beyond ASCII is itself and no other.
+    #[test]
+    fn a_hosts_names_are_compared_by_all_bits_of_their_letters() {
+        for letter in ['\u{5bc6}', '\u{1f00d}'] {
+            let name = String::from_iter(['x', letter]);
+            assert!(is_sensitive(name.chars(), &[&name]), "{name}");
+            for bit in 0..17 {
+                let Some(other) = char::from_u32(u32::from(letter) ^ 1 << bit) else { continue };
+                assert!(!is_sensitive(['x', other].into_iter(), &[&name]), "{other}");
+                assert!(!is_sensitive(['x'].into_iter(), &[&name]));
+            }
+        }
+        let wide: String = "password".chars().filter_map(|c| char::from_u32(u32::from(c) + 0xfee0)).collect();
+        assert!(sensitive(&wide) && sensitive(&wide.to_uppercase()), "{wide}");
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl<'t> Word<'_, 't> {
             && self.start.is(|unit| unit.c == '-')
             && cursor.is(Unit::is_quote)
         {
-            return Some((cursor, Link::Flag(Unit { c: '=', ..comma })));
+            return Some((cursor, Link::Flag(comma)));
         }
         cursor.next_if(Unit::is_quote);
         if !cursor.pass_text("value", true) {
@@ -137,7 +137,7 @@ enum Link {
     Separator(Unit, bool),
     /// The bracket that ends the opening tag of an XML element.
     Tag(Unit),
-    /// A space behind a flag: `--password hunter2`.
+    /// A space behind a flag: `--password hunter2`; a comma in a list of arguments.
     Flag(Unit),
     /// A space before a quotation: `invalid token "x"`.
     Quotation,

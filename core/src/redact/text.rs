@@ -167,7 +167,7 @@ fn find(mut cursor: Cursor<'_>, redaction: &Redaction<'_>, spans: &mut Spans) {
         if let Some(value) = value {
             spans.add(value.span);
             // What begins in a value with an end of its own does not reach beyond it.
-            if value.closed && value.span.end > cursor.at() {
+            if value.closed {
                 cursor.pass_to(value.span.end);
                 before = None;
             }
