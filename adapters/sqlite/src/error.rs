@@ -1,6 +1,7 @@
 //! What can be wrong with the file.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_core::audit::chain::Head;
@@ -71,6 +72,14 @@ pub enum DatabaseError {
     /// The record could not be put into words.
     #[error("a record could not be written as a line")]
     Record,
+    /// The transaction failed that the step shared with others. What the step did is unknown.
+    #[error("{}: a step failed together with others: {reason}", path.display())]
+    Shared {
+        /// The file.
+        path: PathBuf,
+        /// What the one that failed first ran into.
+        reason: Arc<str>,
+    },
     /// SQLite failed. What the step did is unknown.
     #[error("{}: {source}", path.display())]
     Sqlite {

@@ -30,6 +30,8 @@ pub(crate) struct Faults {
     pub(crate) mode: Mutex<Mode>,
     /// How many operations there were.
     pub(crate) count: AtomicUsize,
+    /// How many transactions were to be committed.
+    pub(crate) commits: AtomicUsize,
     /// The number of the operation that fails, from 1.
     pub(crate) fails: AtomicUsize,
     /// How many after it fail, too.

@@ -42,7 +42,10 @@ mod grant;
 mod lines;
 mod nonces;
 mod schema;
+#[cfg(test)]
+mod shared_tests;
 mod ticket;
+mod turn;
 
 pub use audit::SqliteAudit;
 pub use confirmations::SqliteConfirmations;
