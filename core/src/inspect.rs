@@ -168,8 +168,7 @@ impl<'a, T: Tool> Inspection<'a, T> {
             Station::CheckOutput => (Role::Guard, active(spec.output_schema.is_some()), true, false),
             Station::Audit => (Role::Outcome, active(self.wiring.audit), false, false),
         };
-        // A plan ends at plan_mode: what comes after is not reached, and the record is written all the same.
-        let planned = self.caller.mode == Mode::Plan && station > Station::PlanMode && station != Station::Audit;
+        let planned = self.is_behind_a_plan(station);
         InspectedStep {
             station,
             role,
@@ -179,6 +178,11 @@ impl<'a, T: Tool> Inspection<'a, T> {
             wraps: (station == Station::ContainException).then_some(Station::Execute),
             inspection: self,
         }
+    }
+
+    /// Whether a call that is only planned does not come to this step: it ends at `plan_mode`, and its record is written all the same.
+    fn is_behind_a_plan(&self, station: Station) -> bool {
+        self.caller.mode == Mode::Plan && station > Station::PlanMode && station != Station::Audit
     }
 
     /// What would be refused before any rule or argument is looked at, as this caller.
@@ -279,7 +283,7 @@ impl<T: Tool> fmt::Display for Source<'_, '_, '_, T> {
         let inspection = self.0.inspection;
         let (spec, caller, wiring) = (inspection.spec(), &inspection.caller, &inspection.wiring);
         let wired = |present| if present { "present" } else { "absent" };
-        if self.0.presence == Presence::Skipped && caller.mode == Mode::Plan && self.0.station > Station::PlanMode {
+        if inspection.is_behind_a_plan(self.0.station) {
             return f.write_str("not reached: the call is only planned");
         }
         match self.0.station {

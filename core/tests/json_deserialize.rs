@@ -320,8 +320,12 @@ fn l4_errors_name_the_field_and_not_the_value() {
     for (text, expected) in cases {
         let error = ours::<Outer>(text).expect_err(text);
         assert_eq!(error.to_string(), expected, "{text}");
-        assert!(!format!("{error:?}").contains("canary is not it"));
+        assert_eq!(format!("{error:?}"), format!("DeError({expected})"), "{text}");
+        let told = [error.field(), &error.reason().to_string()];
+        assert_eq!(told.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": "), expected, "{text}");
     }
+    let at = |text: &str| ours::<Outer>(text).expect_err(text).at();
+    assert_eq!([at("[]"), at(r#"{"filter": {"x": "canary"}}"#), at(r#"{"filter": {"y": 2}}"#)], [0, 17, 11]);
 }
 
 #[test]

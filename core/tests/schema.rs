@@ -287,3 +287,54 @@ fn the_export_says_what_is_checked() {
     schema.write_json_schema(&mut text).unwrap();
     assert_eq!(text, r#"{"description":"a \"b\"\n","exclusiveMinimum":0.5,"default":1.5}"#);
 }
+
+/// S6, F7: what is wrong within a schema is told with the way to it, wherever it stands.
+#[test]
+fn s6_a_fault_within_a_schema_is_told_with_its_place() {
+    const BAD: Schema<'static> = Schema::integer().minimum(5).maximum(1);
+    const LIST: Schema<'static> = Schema::array(&BAD);
+    const PAIR: [Property<'static>; 2] =
+        [Property::required("x", Schema::array(&Schema::any())), Property::required("y", BAD)];
+    let place = |schema: Schema<'_>| {
+        let error = schema.check().unwrap_err();
+        assert_eq!(format!("{error:?}"), format!("SchemaError({error})"));
+        let text = error.to_string();
+        let fault = error.fault().to_string();
+        text.strip_suffix(&fault).unwrap().strip_suffix(": ").unwrap_or_default().to_owned()
+    };
+    let after = |schema| [Property::required("a", Schema::object(&PAIR[..1])), Property::required("b", schema)];
+    assert_eq!(place(BAD), "");
+    assert_eq!(place(LIST), "[]");
+    assert_eq!(place(Schema::array(&LIST)), "[][]");
+    assert_eq!(place(Schema::map(&BAD)), "[*]");
+    assert_eq!(place(Schema::map(&LIST)), "[*][]");
+    assert_eq!(place(Schema::object(&PAIR)), "y");
+    assert_eq!(place(Schema::object(&after(BAD))), "b");
+    assert_eq!(place(Schema::object(&after(LIST))), "b[]");
+    assert_eq!(place(Schema::object(&after(Schema::map(&BAD)))), "b[*]");
+    assert_eq!(place(Schema::object(&after(Schema::object(&PAIR)))), "b.y");
+    assert_eq!(place(Schema::object(&after(Schema::any())).open_to(&BAD)), "[*]");
+    assert_eq!(place(Schema::object(&after(Schema::any())).open_to(&LIST)), "[*][]");
+    let all = Schema::any().properties(&PAIR[..1]).open_to(PAIR[0].schema());
+    assert_eq!(place(all.items(&BAD)), "[]");
+    assert_eq!(place(all.items(&LIST)), "[][]");
+}
+
+/// What a schema says of itself.
+#[test]
+fn a_schema_tells_what_it_is_made_of() {
+    const PARTS: [Property<'static>; 2] =
+        [Property::required("x", Schema::array(&Schema::any())), Property::optional("y", Schema::string())];
+    const OTHERS: Schema<'static> = Schema::null();
+    let whole = Schema::object(&PARTS).open_to(&OTHERS).describe("a thing");
+    assert_eq!(
+        (whole.types(), whole.description(), whole.depth(), whole.nodes()),
+        (Types::OBJECT, Some("a thing"), 3, 5)
+    );
+    assert_eq!(
+        whole.declared().iter().map(|part| (part.name(), part.is_required())).collect::<Vec<_>>(),
+        [("x", true), ("y", false)]
+    );
+    let leaf = Schema::string();
+    assert_eq!((leaf.description(), leaf.depth(), leaf.nodes(), leaf.declared().len()), (None, 1, 1, 0));
+}

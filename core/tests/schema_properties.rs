@@ -6,6 +6,7 @@ mod generate;
 mod import;
 
 use callgate_core::args::Args;
+use callgate_core::json::write::must_escape;
 use callgate_core::json::{KeySlot, Limits, key_capacity};
 use callgate_core::schema::{Property, Schema};
 use generate::{CANARY, Choices};
@@ -87,6 +88,36 @@ fn both_ways_to_write_a_schema_write_the_same() {
     for bound in [0.1, -12.25, 0.0001, 123_456_789.012_345, 4_503_599_627_370.5, 1.0, -0.0, 1e15, 0.300_000_000_000_001]
     {
         same(Schema::number().minimum_f64(bound).describe("\u{e4}\u{20ac}\u{1f600}\t\"\\\r\n")).unwrap();
+    }
+}
+
+/// D5: a constant of a schema with a character that nobody sees does not compile, wherever in Unicode that character stands; others do.
+#[test]
+fn d5_a_schema_in_a_constant_hides_no_character() {
+    let shown = |c: char| std::panic::catch_unwind(|| Schema::any().describe(String::leak(c.into())).json_bytes());
+    let escapes = ['"', '\\', '\n', '\r', '\t'];
+    let edge = |c: &char| {
+        let beside = [1, -1].map(|step| u32::from(*c).checked_add_signed(step).and_then(char::from_u32));
+        beside.iter().any(|other| other.is_none_or(|other| must_escape(other) != must_escape(*c)))
+            || u32::from(*c).is_multiple_of(4_111)
+    };
+    for c in ('\0'..=char::MAX).filter(edge) {
+        let mut text = String::new();
+        Schema::any().describe(String::leak(c.into())).write_json_schema(&mut text).expect("a string takes all");
+        let hidden = must_escape(c) && !escapes.contains(&c);
+        assert_eq!(shown(c).ok(), (!hidden).then_some(text.len()), "{c:?}");
+    }
+}
+
+/// A number that the compiler would not write in full stops it.
+#[test]
+fn s4_a_number_with_too_many_digits_is_no_constant() {
+    let written = |bound: f64| std::panic::catch_unwind(|| Schema::number().minimum_f64(bound).json_bytes()).is_ok();
+    for bound in [0.0001, 0.5, -0.5, 99_999_999_999_999.5, 0.123_456_789_012_345] {
+        assert!(written(bound), "{bound}");
+    }
+    for bound in [0.000_09, 0.1 + 0.2, 1e-300, 999_999_999_999_999.5] {
+        assert!(!written(bound), "{bound}");
     }
 }
 

@@ -246,3 +246,33 @@ proptest! {
         }).unwrap();
     }
 }
+
+/// L1: what is within a secret stays one, also behind what is nested within it; what follows the secret is told.
+#[test]
+fn l1_a_clamp_within_a_secret_tells_nothing_of_it() {
+    let rules = [
+        FieldRule::secret("/box"),
+        FieldRule::clamp("/box/pin", Clamp::max(9)),
+        FieldRule::clamp("/box/in/0/pin", Clamp::max(9)),
+        FieldRule::clamp("/pin", Clamp::max(9)),
+    ];
+    let text = r#"{"box":{"in":[{"pin":11},[]],"pin":12},"pin":13}"#;
+    let told = clamped(text, &rules, |args| {
+        let mut told = Vec::new();
+        changes(args, &rules, &mut |change| told.push(change.to_string()));
+        told
+    });
+    assert_eq!(told.unwrap(), ["box.in[0].pin: (secret) -> (secret)", "box.pin: (secret) -> (secret)", "pin: 13 -> 9"]);
+}
+
+/// F5: as many rules as there may be are applied, one more are not.
+#[test]
+fn f5_as_many_rules_as_there_may_be() {
+    for path in ["/a", "/b/c"] {
+        let rules = [FieldRule::clamp(path, Clamp::max(9)); fields::MAX_RULES + 1];
+        let text = r#"{"a":10,"b":{"c":10}}"#;
+        let most = clamped(text, &rules[1..], json).unwrap();
+        assert_eq!(most.matches('9').count(), 1, "{most}");
+        assert_eq!(clamped(text, &rules, json), Err(ClampError::Unusable));
+    }
+}

@@ -42,6 +42,18 @@ fn a_path_names_one_value() {
     assert_eq!(named(&["/\u{61}"], r#"{"\u0061":1}"#), ["a"]);
 }
 
+/// Each item by its number, however many digits that has, and no other.
+#[test]
+fn a_number_names_one_item() {
+    let text = format!(r#"{{"a":[{}]}}"#, vec!["0"; 121].join(","));
+    for item in 0..121 {
+        assert_eq!(named(&[&format!("/a/{item}")], &text), [format!("a[{item}]")]);
+    }
+    for none in ["/a/121", "/a/00", "/a/", "/a/:", "/a//", "/a/1:", "/a/4294967296", "/a/4294967295"] {
+        assert_eq!(named(&[none], &text), [""; 0], "{none}");
+    }
+}
+
 #[test]
 fn a_star_names_every_item_and_every_member() {
     let text = r#"{"rows":[{"p":1},{"p":2,"q":3},[4]],"m":{"x":5,"y":{"p":6}}}"#;

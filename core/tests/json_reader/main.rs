@@ -13,6 +13,7 @@ mod digests;
 mod limits;
 mod model;
 mod strings;
+mod writing;
 
 use callgate_core::json::{
     Event, Events, KeySlot, Limits, Number, ReadError, ReadErrorKind, Scanned, key_capacity, scan,
