@@ -117,24 +117,21 @@ pub fn check(rules: &[FieldRule<'_>]) -> Result<(), (usize, FieldFault)> {
 #[derive(Clone, Debug)]
 pub struct Matcher<'r> {
     rules: &'r [FieldRule<'r>],
-    /// One level for each open container, the root's first.
-    levels: [Level; MAX_SEGMENTS],
+    /// Into how many of the open containers each rule leads, from the root's on. Kept so, and not as a set for each container: a stack
+    /// is short on a device.
+    reached: [u8; MAX_RULES],
+    /// For each open container, the root's first: the item that comes next, if it is an array.
+    items: [u32; MAX_SEGMENTS],
+    /// Which of them are arrays, as bits, the root's lowest.
+    arrays: u32,
     /// How many containers are open.
-    depth: usize,
+    depth: u32,
     /// The rules that lead to the member whose key was read last.
     member: Way,
 }
 
 /// Rules as bits, the first rule's lowest.
 type Set = u64;
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Level {
-    /// The rules that lead into this container.
-    leading: Set,
-    /// The item that comes next, in an array.
-    item: Option<u32>,
-}
 
 impl<'r> Matcher<'r> {
     /// A matcher before the first event.
@@ -145,41 +142,60 @@ impl<'r> Matcher<'r> {
         if rules.len() > MAX_RULES {
             return Err(FieldFault::TooMany);
         }
-        Ok(Self { rules, levels: [Level::default(); MAX_SEGMENTS], depth: 0, member: Way::default() })
+        let (reached, items) = ([0; MAX_RULES], [0; MAX_SEGMENTS]);
+        Ok(Self { rules, reached, items, arrays: 0, depth: 0, member: Way::default() })
     }
 
     /// Takes the next event. When a value starts with it, gives the rules that name this value; else none.
     pub fn step(&mut self, event: &Event<'_>) -> Matches<'r> {
         let ending = match event {
             Event::Key(key) => {
-                let leading = self.top().map_or(0, |level| level.leading);
-                self.member = self.follow(leading, |rest| names_member(rest, *key));
+                self.member = self.follow(|rest| names_member(rest, *key));
                 0
             }
             Event::EndArray | Event::EndObject => {
                 self.depth = self.depth.saturating_sub(1);
+                let depth = reach(self.depth);
+                self.reached.iter_mut().zip(self.rules).for_each(|(reached, _)| *reached = (*reached).min(depth));
                 0
             }
             value => {
                 let Way { leading, ending } = self.way();
-                let item = match value {
-                    Event::StartArray => Some(0),
-                    Event::StartObject => None,
-                    _ => return Matches { rules: self.rules, set: ending },
-                };
-                if let Some(level) = self.levels.get_mut(self.depth) {
-                    *level = Level { leading, item };
+                match value {
+                    Event::StartArray => self.open(leading, true),
+                    Event::StartObject => self.open(leading, false),
+                    _ => {}
                 }
-                self.depth = self.depth.saturating_add(1);
                 ending
             }
         };
         Matches { rules: self.rules, set: ending }
     }
 
-    /// The level of the innermost open container; none outside, and none where no rule leads.
-    fn top(&mut self) -> Option<&mut Level> {
-        self.levels.get_mut(self.depth.checked_sub(1)?)
+    /// Opens a container into which these rules lead. Deeper than a path can be long, none does.
+    fn open(&mut self, leading: Set, array: bool) {
+        let level = self.depth;
+        self.depth = level.saturating_add(1);
+        let Some(item) = self.items.get_mut(level as usize) else { return };
+        *item = 0;
+        let bit = 1u32.checked_shl(level).unwrap_or_default();
+        self.arrays = if array { self.arrays | bit } else { self.arrays & !bit };
+        let depth = reach(self.depth);
+        for (position, (reached, _)) in self.reached.iter_mut().zip(self.rules).enumerate() {
+            if leading >> position & 1 == 1 {
+                *reached = depth;
+            }
+        }
+    }
+
+    /// The item that comes next in the innermost container, which is counted with that; none in an object.
+    fn next_item(&mut self) -> Option<u32> {
+        let level = self.depth.checked_sub(1)?;
+        let is_array = self.arrays.checked_shr(level)? & 1 == 1;
+        let item = self.items.get_mut(level as usize).filter(|_| is_array)?;
+        let next = *item;
+        *item = next.saturating_add(1);
+        Some(next)
     }
 
     /// The rules that lead to the value that starts now.
@@ -191,26 +207,35 @@ impl<'r> Matcher<'r> {
             }
             return way;
         }
-        let Some(level) = self.top() else { return Way::default() };
-        let Some(item) = level.item else { return core::mem::take(&mut self.member) };
-        level.item = Some(item.saturating_add(1));
-        let leading = level.leading;
-        self.follow(leading, |rest| names_item(rest, item))
+        match self.next_item() {
+            Some(item) => self.follow(|rest| names_item(rest, item)),
+            None => core::mem::take(&mut self.member),
+        }
     }
 
-    /// How those of `set` go on whose next segment fits. `fits` gets the path from that segment on, and tells what is left
-    /// of it behind the segment.
-    fn follow(&self, set: Set, fits: impl Fn(&'r [u8]) -> Option<&'r [u8]>) -> Way {
+    /// How those that lead into the innermost container go on whose next segment fits. `fits` gets the path from that segment on, and
+    /// tells what is left of it behind the segment.
+    fn follow(&self, fits: impl Fn(&'r [u8]) -> Option<&'r [u8]>) -> Way {
         let mut way = Way::default();
-        if set != 0 {
-            for (bit, rule) in each(self.rules, set) {
-                if let Some(rest) = from_segment(rule.path, self.depth).and_then(&fits) {
-                    way.add(bit, rest.is_empty());
-                }
+        // Outside of all containers, and deeper than a path can be long, nothing goes on.
+        let depth = self.depth as usize;
+        if depth == 0 || depth > MAX_SEGMENTS {
+            return way;
+        }
+        for (position, (rule, reached)) in self.rules.iter().zip(&self.reached).enumerate() {
+            if *reached == reach(self.depth)
+                && let Some(rest) = from_segment(rule.path, depth).and_then(&fits)
+            {
+                way.add(1 << position, rest.is_empty());
             }
         }
         way
     }
+}
+
+/// So many open containers, as the matcher counts those that a rule leads into.
+fn reach(depth: u32) -> u8 {
+    depth.try_into().unwrap_or(u8::MAX)
 }
 
 /// The rules that lead to a value, or into it.

@@ -5,7 +5,6 @@ use core::fmt;
 use super::edit::{self, Edit, Replacement};
 use super::keys::{self, KeySlot};
 use super::lex;
-use super::limits::MAX_DEPTH;
 use super::number::Number;
 use super::text::Text;
 use super::token;
@@ -40,55 +39,48 @@ impl core::error::Error for KeysFull {}
 /// Shows `value` to `visit`, clamps applied, members sorted by the UTF-8 bytes of their unescaped keys.
 ///
 /// Iterative. Each container is walked once for each container around it, to count what it holds, so the work is at most
-/// [`MAX_DEPTH`] walks of the text and the sorting of each object.
+/// [`MAX_DEPTH`](super::limits::MAX_DEPTH) walks of the text and the sorting of each object.
 pub(crate) fn visit<'a>(
     value: Value<'a>,
     keys: &mut [KeySlot],
     visit: &mut dyn FnMut(Item<'a>),
 ) -> Result<(), KeysFull> {
     let (text, mut at, edits) = value.parts();
-    let mut walk = Walk { text, edits, keys, used: 0, frames: [Frame::NONE; MAX_DEPTH as usize], depth: 0 };
+    let mut walk = Walk { text, edits, keys, used: 0, depth: 0, objects: 0 };
     loop {
-        walk.value(at, visit)?;
-        match walk.next_value(visit) {
+        let next = match walk.value(at, visit)? {
+            Went::Into(first) => Some(first),
+            Went::Past(end) => walk.next_value(end, visit),
+        };
+        match next {
             Some(next) => at = next,
             None => return Ok(()),
         }
     }
 }
 
-/// An open container.
-#[derive(Clone, Copy)]
-struct Frame {
-    object: bool,
-    /// How many items or members are still to come.
-    left: u32,
-    /// Array: behind the last value that was visited. Object: the key table's entry of the next member.
-    next: u32,
-    /// Where the container's keys start in the key table.
-    base: u32,
-    /// Behind the closing bracket.
-    end: u32,
+/// Where a value led to.
+enum Went {
+    /// Into a container, to the first value within it.
+    Into(usize),
+    /// Behind the value.
+    Past(usize),
 }
 
-impl Frame {
-    const NONE: Self = Self { object: false, left: 0, next: 0, base: 0, end: 0 };
-}
-
+/// A walk keeps one bit for each open container: stacks are short on a device. All else stands in the key table, which holds the members
+/// of each open object that are still to come, the next one last. Their tags, which the sorting is done with, are 0; that of the member
+/// that comes last is where the object ends.
 struct Walk<'a, 'k> {
     text: &'a str,
     edits: &'a [Edit],
     keys: &'k mut [KeySlot],
     used: usize,
-    frames: [Frame; MAX_DEPTH as usize],
-    depth: usize,
+    depth: u32,
+    /// For each open container, whether it is an object; the innermost is the lowest bit.
+    objects: u64,
 }
 
 impl<'a> Walk<'a, '_> {
-    fn top(&mut self) -> Option<&mut Frame> {
-        self.frames.get_mut(..self.depth)?.last_mut()
-    }
-
     /// Goes behind white space, commas and colons.
     fn token(&self, mut at: usize) -> usize {
         while let Some(b' ' | b'\n' | b'\r' | b'\t' | b',' | b':') = self.text.as_bytes().get(at) {
@@ -98,14 +90,11 @@ impl<'a> Walk<'a, '_> {
     }
 
     /// Visits the scalar at `at`, or opens the container there.
-    fn value(&mut self, at: usize, visit: &mut dyn FnMut(Item<'a>)) -> Result<(), KeysFull> {
+    fn value(&mut self, at: usize, visit: &mut dyn FnMut(Item<'a>)) -> Result<Went, KeysFull> {
         let bytes = self.text.as_bytes();
         let (item, end) = match bytes.get(at) {
             Some(b'{') => return self.open_object(at, visit),
-            Some(b'[') => {
-                self.open_array(at, visit);
-                return Ok(());
-            }
+            Some(b'[') => return Ok(self.open_array(at, visit)),
             Some(b'"') => {
                 let (text, end) = Text::at(self.text, at);
                 let cut = match edit::at(self.edits, at) {
@@ -127,32 +116,27 @@ impl<'a> Walk<'a, '_> {
             }
         };
         visit(item);
-        self.went_to(end);
-        Ok(())
+        Ok(Went::Past(end))
     }
 
-    /// Tells the innermost container that one of its values ends at `end`.
-    fn went_to(&mut self, end: usize) {
-        if let Some(frame) = self.top()
-            && !frame.object
-        {
-            frame.next = end as u32;
-        }
-    }
-
-    fn open_array(&mut self, at: usize, visit: &mut dyn FnMut(Item<'a>)) {
+    fn open_array(&mut self, at: usize, visit: &mut dyn FnMut(Item<'a>)) -> Went {
         let bytes = self.text.as_bytes();
-        let mut end = self.token(at + 1);
-        let mut left = 0;
+        let first = self.token(at + 1);
+        let mut end = first;
+        let mut count = 0;
         while bytes.get(end).is_some_and(|byte| *byte != b']') {
-            left += 1;
+            count += 1;
             end = self.token(lex::checked_value(bytes, end));
         }
-        visit(Item::Array(left));
-        self.push(Frame { object: false, left, next: (at + 1) as u32, base: self.used as u32, end: (end + 1) as u32 });
+        visit(Item::Array(count));
+        if count == 0 {
+            return Went::Past(end + 1);
+        }
+        self.open(false);
+        Went::Into(first)
     }
 
-    fn open_object(&mut self, at: usize, visit: &mut dyn FnMut(Item<'a>)) -> Result<(), KeysFull> {
+    fn open_object(&mut self, at: usize, visit: &mut dyn FnMut(Item<'a>)) -> Result<Went, KeysFull> {
         let bytes = self.text.as_bytes();
         let base = self.used;
         let mut end = self.token(at + 1);
@@ -163,44 +147,52 @@ impl<'a> Walk<'a, '_> {
             self.used += 1;
             end = self.token(lex::checked_value(bytes, self.token(behind)));
         }
+        end += 1;
         let text = self.text;
         let slots = self.keys.get_mut(base..self.used).unwrap_or_default();
-        keys::sort(slots, |a, b| a.tag.cmp(&b.tag).then_with(|| keys::compare(text, a.at, b.at)));
-        let left = slots.len() as u32;
-        visit(Item::Object(left));
-        self.push(Frame { object: true, left, next: base as u32, base: base as u32, end: (end + 1) as u32 });
-        Ok(())
+        keys::sort(slots, |a, b| b.tag.cmp(&a.tag).then_with(|| keys::compare(text, b.at, a.at)));
+        visit(Item::Object(slots.len() as u32));
+        let Some((last, others)) = slots.split_first_mut() else { return Ok(Went::Past(end)) };
+        last.tag = end as u32;
+        others.iter_mut().for_each(|other| other.tag = 0);
+        self.open(true);
+        Ok(self.member(visit).map_or(Went::Past(end), Went::Into))
     }
 
-    fn push(&mut self, frame: Frame) {
-        // Checked text is never deeper than the stack.
-        if let Some(free) = self.frames.get_mut(self.depth) {
-            *free = frame;
-            self.depth += 1;
-        }
+    fn open(&mut self, object: bool) {
+        self.depth += 1;
+        self.objects = self.objects << 1 | u64::from(object);
     }
 
-    /// Ends the containers that have nothing left, and says where the next value is; visits its key first.
-    fn next_value(&mut self, visit: &mut dyn FnMut(Item<'a>)) -> Option<usize> {
-        loop {
-            let frame = self.top()?;
-            if let Some(left) = frame.left.checked_sub(1) {
-                frame.left = left;
-                let next = frame.next as usize;
-                if !frame.object {
-                    return Some(self.token(next));
+    /// Visits the key of the next member, and says where its value is.
+    fn member(&self, visit: &mut dyn FnMut(Item<'a>)) -> Option<usize> {
+        let next = self.keys.get(self.used.checked_sub(1)?)?;
+        let (key, behind) = Text::at(self.text, next.at as usize);
+        visit(Item::Key(key));
+        Some(self.token(behind))
+    }
+
+    /// Behind a value that ends at `end`: ends the containers that have nothing left, and says where the next value is; visits its key
+    /// first.
+    fn next_value(&mut self, mut end: usize, visit: &mut dyn FnMut(Item<'a>)) -> Option<usize> {
+        while let Some(around) = self.depth.checked_sub(1) {
+            if self.objects & 1 == 0 {
+                let next = self.token(end);
+                if self.text.as_bytes().get(next).is_some_and(|byte| *byte != b']') {
+                    return Some(next);
                 }
-                frame.next += 1;
-                let at = self.keys.get(next)?.at as usize;
-                let (key, behind) = Text::at(self.text, at);
-                visit(Item::Key(key));
-                return Some(self.token(behind));
+                end = next + 1;
+            } else {
+                self.used = self.used.checked_sub(1)?;
+                match self.keys.get(self.used)?.tag {
+                    0 => return self.member(visit),
+                    behind => end = behind as usize,
+                }
             }
-            let Frame { base, end, .. } = *frame;
-            self.used = base as usize;
-            self.depth = self.depth.saturating_sub(1);
-            self.went_to(end as usize);
+            self.depth = around;
+            self.objects >>= 1;
         }
+        None
     }
 }
 

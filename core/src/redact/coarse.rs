@@ -1,27 +1,46 @@
 //! The coarse way to look for secrets in a text: it only tells whether there may be one. A fraction of the code of the fine
 //! way, for firmware.
 
-use super::Redaction;
+use core::fmt;
+
+use super::known::Needle;
 use super::names::Words;
-use super::spans::Spans;
-use super::text::Search;
+use super::text::{Search, Way, write_without};
+use super::{REPLACEMENT, Redaction};
+
+/// The most secrets of a call that are looked for in its texts. With more, whole texts are replaced: a stack is short on a device.
+const MAX_KNOWN: usize = 4;
+
+/// The coarse way.
+pub(super) const COARSE: Way = Way { search, room: |lend| lend(&mut [Needle::NONE; MAX_KNOWN]) };
+
+fn search(search: Search<'_>, redaction: &Redaction<'_>, out: Option<&mut dyn fmt::Write>) -> Result<bool, fmt::Error> {
+    let harmless = is_harmless(search, redaction);
+    match out {
+        Some(out) if harmless => write_without(search, &[], out)?,
+        Some(out) => out.write_str(REPLACEMENT)?,
+        None => {}
+    }
+    Ok(!harmless)
+}
 
 /// The fewest characters of a word that is taken for a token when it holds a digit or a later capital.
 const TOKEN: u32 = 16;
 /// The same for a word in which the beginning of a token stands that can be shorter: `sk-`, `xox`, `xapp-`, `whsec_`, `eyJ`.
 const SHORT_TOKEN: u32 = 11;
 
-/// Nothing to be replaced in `text`, or `None`: it may hold a secret. It may when
+/// Whether nothing is to be replaced in the text; else it may hold a secret. It may when
 /// - one of the call's own secrets stands in it, as it is;
 /// - a word, or two in a row, would be a sensitive name, or is `Basic`; or `//` is followed by `@` in one word;
 /// - a word of 16 or more characters (of 11, where it holds the beginning of a token that can be short) holds a digit, or a capital
 ///   that is not its first character;
 /// - five dashes stand in a row, as before a private key;
 /// - something in it is encoded (`%41`, `\u0041`, `\x41`), so that words can't be told, or the text is cut within a word.
-pub(super) fn find(search: Search<'_>, redaction: &Redaction<'_>) -> Option<Spans> {
+#[inline(never)]
+fn is_harmless(search: Search<'_>, redaction: &Redaction<'_>) -> bool {
     let Search { text, visible, cut, key, known } = search;
     if known.occurs_in(text) {
-        return None;
+        return false;
     }
     let mut chars = text.chars();
     let mut words = Reader::new();
@@ -32,10 +51,11 @@ pub(super) fn find(search: Search<'_>, redaction: &Redaction<'_>) -> Option<Span
     loop {
         let c = chars.next().filter(|_| at < visible);
         if !words.read(c, (!key).then_some(redaction)) {
-            return None;
+            return false;
         }
         let Some(c) = c else { break };
-        at = u32::try_from(c.len_utf8()).ok().and_then(|len| at.checked_add(len))?;
+        let Some(end) = u32::try_from(c.len_utf8()).ok().and_then(|len| at.checked_add(len)) else { return false };
+        at = end;
         let telling = match (before, c) {
             ((_, '/'), '/') => {
                 slashes = true;
@@ -49,12 +69,12 @@ pub(super) fn find(search: Search<'_>, redaction: &Redaction<'_>) -> Option<Span
         // How a private key begins, whatever its words have become.
         dashes = if c == '-' { dashes.saturating_add(1) } else { 0 };
         if telling || dashes >= 5 || cut && at >= visible && !c.is_ascii_whitespace() {
-            return None;
+            return false;
         }
         slashes &= !c.is_ascii_whitespace();
         before = (before.1, c);
     }
-    Some(Spans::default())
+    true
 }
 
 /// Reads a text word by word.

@@ -17,25 +17,30 @@ pub(super) const MIN_CHARS: u32 = 4;
 /// The base of the rolling hash, odd and without a pattern.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-struct Needle {
+/// A known secret, as it is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Needle {
     hash: u64,
     /// Its length in characters.
     chars: u32,
 }
 
-/// The known secrets.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Known {
-    needles: [Needle; MAX_KNOWN],
+/// The known secrets, in room that somebody lends.
+pub(super) struct Known<'n> {
+    needles: &'n mut [Needle],
     len: usize,
     overflow: bool,
 }
 
-impl Known {
+impl<'n> Known<'n> {
+    /// None yet, and room for as many as there are needles.
+    pub(super) const fn new(needles: &'n mut [Needle]) -> Self {
+        Self { needles, len: 0, overflow: false }
+    }
+
     /// Adds a secret, unless it is too short.
     pub(super) fn add(&mut self, secret: impl Iterator<Item = char>) {
-        let mut needle = Needle::default();
+        let mut needle = Needle::NONE;
         for c in secret {
             needle.push(c);
         }
@@ -139,8 +144,10 @@ impl fmt::Write for Needle {
 }
 
 impl Needle {
+    pub(super) const NONE: Self = Self { hash: 0, chars: 0 };
+
     fn of(number: Number) -> Self {
-        let mut needle = Self::default();
+        let mut needle = Self::NONE;
         // A needle takes whatever is written to it.
         let _ = fmt::write(&mut needle, format_args!("{number}"));
         needle

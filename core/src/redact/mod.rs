@@ -49,7 +49,7 @@ use crate::json::write::Writer;
 use crate::json::{Event, Text};
 use crate::tool::FieldRule;
 use known::Known;
-use text::Finder;
+use text::Way;
 use walk::{Standing, Walk};
 
 /// What stands in place of a secret.
@@ -71,8 +71,7 @@ pub const TEXT_LIMIT: u32 = 8192;
 pub struct Redaction<'a> {
     names: &'a [&'a str],
     text_limit: u32,
-    // Not a flag: the code of a way that is not used is not linked.
-    finder: Finder,
+    way: &'static Way,
 }
 
 impl fmt::Debug for Redaction<'_> {
@@ -92,12 +91,13 @@ impl Default for Redaction<'_> {
 
 impl<'a> Redaction<'a> {
     /// The built-in names alone, and texts of up to [`TEXT_LIMIT`].
-    pub const DEFAULT: Self = Self { names: &[], text_limit: TEXT_LIMIT, finder: text::fine };
+    pub const DEFAULT: Self = Self { names: &[], text_limit: TEXT_LIMIT, way: &text::FINE };
 
     /// The same for firmware, where code is dear: a text (and a string or key of the arguments) that may hold a secret is
     /// replaced as a whole. It may as soon as a sensitive name, something that looks like a token, a URL with a user or an
-    /// encoded character stands in it. What is a secret among the arguments by its name or by the tool's rules is the same.
-    pub const COARSE: Self = Self { names: &[], text_limit: TEXT_LIMIT, finder: coarse::find };
+    /// encoded character stands in it, and so may all texts of a call with more than 4 secrets of its own. What is a secret among the
+    /// arguments by its name or by the tool's rules is the same.
+    pub const COARSE: Self = Self { names: &[], text_limit: TEXT_LIMIT, way: &coarse::COARSE };
 
     /// The same rules, with these names instead of the host's names so far, beside the built-in ones, which always hold.
     ///
@@ -142,9 +142,7 @@ impl<'a> Redaction<'a> {
     /// # Errors
     /// What `out` says.
     pub fn write_text(&self, text: &str, secrets: Secrets<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
-        let mut known = Known::default();
-        secrets.find(self, &mut known);
-        text::write(text.into(), self, &known, out)
+        self.with_known(secrets, &mut |known| text::write(text.into(), self, known, out))
     }
 
     /// Writes the clamped arguments of a call as compact JSON without the secrets in it: values that are secrets become the
@@ -172,24 +170,33 @@ impl<'a> Redaction<'a> {
     where
         I: IntoIterator<Item = (u32, Event<'e>), IntoIter: Clone>,
     {
-        let mut known = Known::default();
-        secrets.find(self, &mut known);
-        let mut json = Writer::new(out);
-        for (event, standing) in Walk::new(events.into_iter(), *self, fields) {
-            match (standing, event) {
-                (Standing::Within, _) => {}
-                (Standing::Secret, _) => json.string(REPLACEMENT)?,
-                (Standing::Open, Event::String(text)) => {
-                    json.display(&Inner { text, redaction: self, known: &known })?;
+        let mut events = Some(events.into_iter());
+        self.with_known(secrets, &mut |known| {
+            let Some(events) = events.take() else { return Ok(()) };
+            let mut json = Writer::new(out);
+            for (event, standing) in Walk::new(events, *self, fields) {
+                match (standing, event) {
+                    (Standing::Within, _) => {}
+                    (Standing::Secret, _) => json.string(REPLACEMENT)?,
+                    (Standing::Open, Event::String(text)) => json.display(&Inner { text, redaction: self, known })?,
+                    (Standing::Open, Event::Number(number)) if known.is_number(number) => json.string(REPLACEMENT)?,
+                    (Standing::Open, Event::Key(key)) if text::key_holds_secrets(key, self, known) => {
+                        json.key(REPLACEMENT)?;
+                    }
+                    (Standing::Open, event) => json.event(event)?,
                 }
-                (Standing::Open, Event::Number(number)) if known.is_number(number) => json.string(REPLACEMENT)?,
-                (Standing::Open, Event::Key(key)) if text::key_holds_secrets(key, self, &known) => {
-                    json.key(REPLACEMENT)?;
-                }
-                (Standing::Open, event) => json.event(event)?,
             }
-        }
-        Ok(())
+            Ok(())
+        })
+    }
+
+    /// Finds the secrets of a call, and shows them to `look`.
+    fn with_known(&self, secrets: Secrets<'_>, look: &mut dyn FnMut(&Known<'_>) -> fmt::Result) -> fmt::Result {
+        (self.way.room)(&mut |needles| {
+            let mut known = Known::new(needles);
+            secrets.find(self, &mut known);
+            look(&known)
+        })
     }
 }
 
@@ -197,7 +204,7 @@ impl<'a> Redaction<'a> {
 struct Inner<'a> {
     text: Text<'a>,
     redaction: &'a Redaction<'a>,
-    known: &'a Known,
+    known: &'a Known<'a>,
 }
 
 impl fmt::Display for Inner<'_> {
@@ -223,7 +230,7 @@ impl<'a> Secrets<'a> {
     /// Adds the secrets to `known`.
     // Not inlined, so that what it needs on the stack is gone when they are looked for.
     #[inline(never)]
-    fn find(&self, redaction: &Redaction<'_>, known: &mut Known) {
+    fn find(&self, redaction: &Redaction<'_>, known: &mut Known<'_>) {
         if let Some((args, fields)) = self.0 {
             let walk = Walk::new(args.events(), *redaction, fields);
             for (event, _) in walk.filter(|(_, standing)| *standing != Standing::Open) {

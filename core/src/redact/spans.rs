@@ -56,8 +56,12 @@ impl Spans {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Span> + '_ {
-        self.spans.iter().take(self.len).copied()
+    pub(super) fn as_slice(&self) -> &[Span] {
+        self.spans.get(..self.len).unwrap_or_default()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Span> + '_ {
+        self.as_slice().iter().copied()
     }
 
     /// Whether a stretch came that had no room, so that what is here is not all.

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use super::known::Known;
+use super::known::{Known, MAX_KNOWN, Needle};
 use super::pairs::Word;
-use super::spans::Spans;
+use super::spans::{Span, Spans};
 use super::units::{Bounds, Cursor, Unit};
 use super::{REPLACEMENT, Redaction, shapes, urls};
 use crate::json::Text;
@@ -14,25 +14,20 @@ use crate::json::Text;
 const READS_PER_BYTE: u32 = 32;
 
 /// Writes `text` without its secrets to `out`.
-pub(super) fn write(text: Text<'_>, redaction: &Redaction<'_>, known: &Known, out: &mut dyn fmt::Write) -> fmt::Result {
+pub(super) fn write(
+    text: Text<'_>,
+    redaction: &Redaction<'_>,
+    known: &Known<'_>,
+    out: &mut dyn fmt::Write,
+) -> fmt::Result {
     let length = length(text);
     let visible = length.min(redaction.text_limit);
     let search = Search { text, visible, cut: length > visible, key: false, known };
-    let Some(spans) = (redaction.finder)(search, redaction) else {
-        return out.write_str(REPLACEMENT);
-    };
-    match text.as_plain() {
-        Some(plain) => write_plain(plain, visible, &spans, out)?,
-        None => write_chars(text, visible, &spans, out)?,
-    }
-    if length > visible {
-        write!(out, "[cut: {length} bytes in all]")?;
-    }
-    Ok(())
+    (redaction.way.search)(search, redaction, Some(out)).map(drop)
 }
 
 /// Whether the key of a member is not written as it is.
-pub(super) fn key_holds_secrets(text: Text<'_>, redaction: &Redaction<'_>, known: &Known) -> bool {
+pub(super) fn key_holds_secrets(text: Text<'_>, redaction: &Redaction<'_>, known: &Known<'_>) -> bool {
     // The usual key: a short word, which only a known secret can be.
     let is_word = |plain: &str| {
         plain.len() < shapes::SHORTEST as usize
@@ -43,15 +38,28 @@ pub(super) fn key_holds_secrets(text: Text<'_>, redaction: &Redaction<'_>, known
     }
     let length = length(text);
     length > redaction.text_limit
-        || (redaction.finder)(Search { text, visible: length, cut: false, key: true, known }, redaction)
-            .is_none_or(|spans| spans.iter().next().is_some())
+        || (redaction.way.search)(Search { text, visible: length, cut: false, key: true, known }, redaction, None)
+            .unwrap_or(true)
 }
 
 fn length(text: Text<'_>) -> u32 {
     u32::try_from(text.byte_count()).unwrap_or(u32::MAX)
 }
 
-fn write_plain(text: &str, visible: u32, spans: &Spans, out: &mut dyn fmt::Write) -> fmt::Result {
+/// Writes what is visible of a text, without these stretches, and says where it was cut.
+pub(super) fn write_without(search: Search<'_>, spans: &[Span], out: &mut dyn fmt::Write) -> fmt::Result {
+    let Search { text, visible, cut, .. } = search;
+    match text.as_plain() {
+        Some(plain) => write_plain(plain, visible, spans, out)?,
+        None => write_chars(text, visible, spans, out)?,
+    }
+    if cut {
+        write!(out, "[cut: {} bytes in all]", length(text))?;
+    }
+    Ok(())
+}
+
+fn write_plain(text: &str, visible: u32, spans: &[Span], out: &mut dyn fmt::Write) -> fmt::Result {
     // From one character boundary to the next; a stretch begins and ends at one.
     let part = |from: u32, to: u32| {
         let (from, mut to) = (from as usize, to as usize);
@@ -61,7 +69,7 @@ fn write_plain(text: &str, visible: u32, spans: &Spans, out: &mut dyn fmt::Write
         text.get(from..to).unwrap_or_default()
     };
     let mut at = 0;
-    for span in spans.iter() {
+    for span in spans {
         out.write_str(part(at, span.start))?;
         out.write_str(REPLACEMENT)?;
         at = span.end;
@@ -69,7 +77,7 @@ fn write_plain(text: &str, visible: u32, spans: &Spans, out: &mut dyn fmt::Write
     out.write_str(part(at, visible))
 }
 
-fn write_chars(text: Text<'_>, visible: u32, spans: &Spans, out: &mut dyn fmt::Write) -> fmt::Result {
+fn write_chars(text: Text<'_>, visible: u32, spans: &[Span], out: &mut dyn fmt::Write) -> fmt::Result {
     let mut at = 0_u32;
     let mut spans = spans.iter().peekable();
     let mut inside = false;
@@ -104,20 +112,37 @@ pub(super) struct Search<'s> {
     pub(super) cut: bool,
     /// Whether it is the key of a member, whose name gives no secret away.
     pub(super) key: bool,
-    pub(super) known: &'s Known,
+    pub(super) known: &'s Known<'s>,
 }
 
-/// A way to look for secrets: where they are; `None` when the whole text has to be replaced.
-pub(super) type Finder = fn(Search<'_>, &Redaction<'_>) -> Option<Spans>;
+/// How secrets are looked for in texts. Functions and no flag: what a way that is not used needs is not linked.
+pub(super) struct Way {
+    /// Looks for the secrets in a text, writes it without them where there is an `out`, and tells whether it holds any.
+    pub(super) search: Finder,
+    /// Lends room for the known secrets of a call.
+    pub(super) room: fn(&mut Borrower<'_>) -> fmt::Result,
+}
 
-/// The fine way: where each secret is; `None` when that could not be found out within bounds.
-pub(super) fn fine(search: Search<'_>, redaction: &Redaction<'_>) -> Option<Spans> {
+type Finder = fn(Search<'_>, &Redaction<'_>, Option<&mut dyn fmt::Write>) -> Result<bool, fmt::Error>;
+/// What is done with the room.
+type Borrower<'b> = dyn FnMut(&mut [Needle]) -> fmt::Result + 'b;
+
+/// The fine way: each secret where it is; the whole text when that could not be found out within bounds.
+pub(super) const FINE: Way = Way { search: fine, room: |lend| lend(&mut [Needle::NONE; MAX_KNOWN]) };
+
+fn fine(search: Search<'_>, redaction: &Redaction<'_>, out: Option<&mut dyn fmt::Write>) -> Result<bool, fmt::Error> {
     let Search { text, visible, cut, known, .. } = search;
     let bounds = Bounds::new(visible, cut, visible.saturating_add(64).saturating_mul(READS_PER_BYTE));
     let mut spans = Spans::default();
     find(Cursor::new(text.chars(), &bounds), redaction, &mut spans);
-    known.find(text, visible, &mut spans)?;
-    if bounds.is_used_up() || spans.overflowed() { None } else { Some(spans) }
+    let found = known.find(text, visible, &mut spans);
+    let all = found.is_none() || bounds.is_used_up() || spans.overflowed();
+    match out {
+        Some(out) if all => out.write_str(REPLACEMENT)?,
+        Some(out) => write_without(search, spans.as_slice(), out)?,
+        None => {}
+    }
+    Ok(all || !spans.as_slice().is_empty())
 }
 
 /// Finds what names and shapes tell, word by word.

@@ -5,7 +5,8 @@ use core::fmt::{self, Write};
 
 use callgate_core::audit::{AuditFault, Record};
 use callgate_core::call::{
-    Asking, Attempts, Closed, Executing, Finished, IssueFault, Issued, Loaded, Lookup, Ran, Redeeming, StoreFault,
+    Announced, Asking, Attempts, Authorized, Call, Cleared, Closed, Executing, Finished, IssueFault, Issued, Loaded,
+    Lookup, Ran, Redeeming, Requested, StoreFault, Validated,
 };
 use callgate_core::confirm::{By, Refusal};
 use callgate_core::context::{CallContext, Mode, Scopes};
@@ -15,7 +16,9 @@ use callgate_core::fixed::{AuditRing, CallBudget, Confirmations, Limiter, Questi
 use callgate_core::intercept::Interception;
 use callgate_core::json::{KeySlot, Limits, Object, Value, scan};
 use callgate_core::limit::{Allowance, Quota};
-use callgate_core::policy::{ChannelPolicy, ChannelTable, Decision, PolicyGate, Subject};
+use callgate_core::outcome::Outcome;
+use callgate_core::policy::{ChannelPolicy, ChannelTable, PolicyGate};
+use callgate_core::redact::Redaction;
 use callgate_core::request::{Envelope, Request, Settings};
 use callgate_core::step::Step;
 use callgate_core::time::Now;
@@ -43,20 +46,25 @@ const CHANNELS: &[ChannelPolicy<'static>] = &[ChannelPolicy::new("serial")];
 /// its words, at each stage.
 type Carried<'a> = &'a mut Envelope<'a>;
 type Stepped<'a> = Step<Carried<'a>, &'static Tool>;
+type At<'a, T, S> = Call<Carried<'a>, T, S>;
 
 /// What the gate keeps: `PLACES` questions with `TEXT` bytes of texts each, `KEYS` budgets, `RING` bytes of log.
-pub struct Gate<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usize> {
+///
+/// The log lies elsewhere: it begins as zeros, which need no flash, and the rest does not.
+pub struct Gate<'r, const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usize> {
     tools: &'static [Tool],
     key: OnceCell<DigestKey>,
     entropy: Seeded,
     pub(crate) confirmations: RefCell<Confirmations<PLACES, TEXT>>,
     limiter: RefCell<Limiter<KEYS>>,
     budget: RefCell<CallBudget<1>>,
-    pub(crate) ring: RefCell<AuditRing<RING>>,
+    ring: OnceCell<&'r RefCell<AuditRing<RING>>>,
 }
 
 /// The gate of the device.
-pub type Whole = Gate<4, 320, 6, 6_144>;
+pub type Whole<'r> = Gate<'r, 4, 320, 6, RING>;
+/// How many bytes of log the device keeps.
+pub const RING: usize = 6_144;
 
 /// Tokens from a seed that the operator gives: the emulated chip has no generator. On the real one use `RNG` of the HAL.
 struct Seeded {
@@ -92,8 +100,10 @@ enum Parked<'a> {
     Turning(Turning<'a>),
 }
 
-impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usize> Gate<PLACES, TEXT, KEYS, RING> {
-    /// A gate in front of these tools.
+impl<'r, const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usize>
+    Gate<'r, PLACES, TEXT, KEYS, RING>
+{
+    /// A gate in front of these tools. It runs nothing before it [has a log](Self::log_to).
     #[must_use]
     pub const fn new(tools: &'static [Tool]) -> Self {
         Self {
@@ -103,8 +113,18 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
             confirmations: RefCell::new(Confirmations::new()),
             limiter: RefCell::new(Limiter::new(Some(QUOTA), Some(QUOTA))),
             budget: RefCell::new(CallBudget::new(CALLS)),
-            ring: RefCell::new(AuditRing::new()),
+            ring: OnceCell::new(),
         }
+    }
+
+    /// Records go to this log from now on; only the first that is given counts.
+    pub fn log_to(&self, ring: &'r RefCell<AuditRing<RING>>) {
+        let _ = self.ring.set(ring);
+    }
+
+    /// The log, if there is one.
+    pub(crate) fn log(&self) -> Option<&'r RefCell<AuditRing<RING>>> {
+        self.ring.get().copied()
     }
 
     /// Looks at the tools once. A device whose tools can't be used does not start (invariant F7).
@@ -134,10 +154,20 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
         mut idle: impl FnMut(&Self),
         out: &mut dyn Write,
     ) -> fmt::Result {
-        let mut keys = [KeySlot::default(); 24];
-        let Some(asked) = Asked::read(line, &mut keys) else {
+        let Some(asked) = Asked::read(line) else {
             return out.write_str(r#"{"error":"a call is {\"id\",\"tool\",\"arguments\",\"token\",\"plan\"}"}"#);
         };
+        self.run(&asked, &now, &mut idle, out)
+    }
+
+    #[inline(never)]
+    fn run(
+        &self,
+        asked: &Asked<'_>,
+        now: &dyn Fn() -> Now,
+        idle: &mut dyn FnMut(&Self),
+        out: &mut dyn Write,
+    ) -> fmt::Result {
         let mut keys = [KeySlot::default(); 16];
         let mut room = [0; TEXT];
         // Of a device of its own each: provisioned, and not a constant. It keeps digests of secrets from being guessed.
@@ -148,22 +178,15 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
             .with_principal("agent")
             .with_scopes(Scopes::new("valves"))
             .with_mode(if asked.plan { Mode::Plan } else { Mode::Execute });
-        let mut envelope = Envelope::new(caller, request, Settings::new(key), &mut keys);
+        // A text that may hold a secret is left out as a whole: telling which part of it is one takes 18 KB of code.
+        let settings = Settings { redaction: Redaction::COARSE, ..Settings::new(key) };
+        let mut envelope = Envelope::new(caller, request, settings, &mut keys);
         let mut room = Some(room.as_mut_slice());
         let mut parked = Parked::Ready(Step::start(&mut envelope, now()));
         loop {
             parked = match parked {
-                Parked::Ready(Step::Done(outcome)) => return outcome.write_json(out),
-                Parked::Ready(Step::Execute(call)) => {
-                    let began = now();
-                    let mut executing = call.begin();
-                    let ran = match executing.permit().map(|permit| Tool::run(permit, &mut [0; 64])) {
-                        Some(Ok(reading)) => Ran::Done(reading),
-                        Some(Err(failure)) => Ran::Failed(failure),
-                        None => Ran::Cancelled,
-                    };
-                    Parked::Turning(Turning { executing, ran, began })
-                }
+                Parked::Ready(Step::Done(outcome)) => return written(outcome, out),
+                Parked::Ready(Step::Execute(call)) => begun(call, now()),
                 Parked::Ready(step) => Parked::Ready(self.answer(step, &mut room, now())),
                 Parked::Turning(turning) => {
                     // Between two turns of the motor the device is free for whatever comes.
@@ -175,61 +198,80 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
         }
     }
 
-    /// Gives a step what it asks for. What each answer needs of the stack is its own, and not that of all of them together.
+    /// Gives a step what it asks for. What each answer needs of the stack is its own, and not that of all of them together: that is
+    /// why each is a function that is not inlined.
     #[inline(never)]
     fn answer<'a>(&self, step: Stepped<'a>, room: &mut Option<&'a mut [u8]>, now: Now) -> Stepped<'a> {
         match step {
-            Step::Find(call) => {
-                let taken = self.budget.try_borrow_mut().map(|mut budget| budget.take(&call.caller()));
-                match taken {
-                    Ok(Ok(())) => {
-                        let found = self.find(call.asked().tool);
-                        call.found(found)
-                    }
-                    Ok(Err(why)) => call.turned_away(why),
-                    Err(_) => call.found(Lookup::Unknown),
-                }
-            }
+            Step::Find(call) => self.found(call),
             Step::Load(loading) => {
                 let found = self.load(loading.ticket(), room.take(), now);
                 loading.answer(found)
             }
-            Step::Authorize(call) => {
-                let decision = decide(&call.subject());
-                call.answer(decision)
-            }
-            Step::Charge(call) => {
-                let charged = call.charge().map_or(Ok(Allowance::Unlimited), |charge| {
-                    let mut limiter = self.limiter.try_borrow_mut().map_err(|_| StoreFault)?;
-                    Ok(limiter.charge(&charge, now.monotonic))
-                });
-                call.answer(charged)
-            }
-            Step::Issue(asking) => {
-                let issued = self.issue(&asking, now);
-                asking.answer(issued)
-            }
-            Step::Redeem(redeeming) => {
-                let claimed = self.claim(&redeeming, now);
-                redeeming.answer(claimed)
-            }
+            Step::Authorize(call) => decide(call),
+            Step::Charge(call) => self.charged(call, now),
+            Step::Issue(asking) => self.issued(asking, now),
+            Step::Redeem(redeeming) => self.redeemed(redeeming, now),
             Step::Intercept(call) => call.answer(Interception::Continue),
-            Step::Intent(mut call) => {
-                let recorded = call.intent().map_or(Ok(()), |intent| self.record(&intent));
-                call.answer(recorded)
-            }
+            Step::Intent(call) => self.announced(call),
             Step::Close(ended) => ended.answer(now),
-            Step::Settle(closed) => {
-                let attempts = self.settle(&closed, now);
-                closed.settled(attempts)
-            }
-            Step::Record(closed) => {
-                let recorded = self.record(&closed.record());
-                closed.recorded(recorded)
-            }
+            Step::Settle(closed) => self.settled(closed, now),
+            Step::Record(closed) => self.recorded(closed),
             // Answered by the loop.
             other @ (Step::Execute(_) | Step::Done(_)) => other,
         }
+    }
+
+    #[inline(never)]
+    fn found<'a>(&self, call: At<'a, (), Requested>) -> Stepped<'a> {
+        let taken = self.budget.try_borrow_mut().map(|mut budget| budget.take(&call.caller()));
+        match taken {
+            Ok(Ok(())) => {
+                let found = self.find(call.asked().tool);
+                call.found(found)
+            }
+            Ok(Err(why)) => call.turned_away(why),
+            Err(_) => call.found(Lookup::Unknown),
+        }
+    }
+
+    #[inline(never)]
+    fn charged<'a>(&self, call: At<'a, &'static Tool, Authorized>, now: Now) -> Stepped<'a> {
+        let charged = call.charge().map_or(Ok(Allowance::Unlimited), |charge| {
+            let mut limiter = self.limiter.try_borrow_mut().map_err(|_| StoreFault)?;
+            Ok(limiter.charge(&charge, now.monotonic))
+        });
+        call.answer(charged)
+    }
+
+    #[inline(never)]
+    fn issued<'a>(&self, asking: Asking<Carried<'a>, &'static Tool>, now: Now) -> Stepped<'a> {
+        let issued = self.issue(&asking, now);
+        asking.answer(issued)
+    }
+
+    #[inline(never)]
+    fn redeemed<'a>(&self, redeeming: Redeeming<Carried<'a>, &'static Tool>, now: Now) -> Stepped<'a> {
+        let claimed = self.claim(&redeeming, now);
+        redeeming.answer(claimed)
+    }
+
+    #[inline(never)]
+    fn announced<'a>(&self, mut call: At<'a, &'static Tool, Cleared>) -> Stepped<'a> {
+        let recorded = call.intent().map_or(Ok(()), |intent| self.record(&intent));
+        call.answer(recorded)
+    }
+
+    #[inline(never)]
+    fn settled<'a>(&self, closed: Closed<Carried<'a>, &'static Tool>, now: Now) -> Stepped<'a> {
+        let attempts = self.settle(&closed, now);
+        closed.settled(attempts)
+    }
+
+    #[inline(never)]
+    fn recorded<'a>(&self, closed: Closed<Carried<'a>, &'static Tool>) -> Stepped<'a> {
+        let recorded = self.record(&closed.record());
+        closed.recorded(recorded)
     }
 
     /// The table was looked at when the device started.
@@ -267,7 +309,7 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
 
     #[inline(never)]
     fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
-        self.ring.try_borrow_mut().map_err(|_| AuditFault)?.record(record)
+        self.log().ok_or(AuditFault)?.try_borrow_mut().map_err(|_| AuditFault)?.record(record)
     }
 
     #[inline(never)]
@@ -290,11 +332,30 @@ impl<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usiz
 }
 
 #[inline(never)]
-fn decide(subject: &Subject<'_>) -> Decision<&'static str> {
-    PolicyGate::new(ChannelTable::new(CHANNELS)).decide(subject)
+fn decide<'a>(call: At<'a, &'static Tool, Validated>) -> Stepped<'a> {
+    let decision = PolicyGate::new(ChannelTable::new(CHANNELS)).decide(&call.subject());
+    call.answer(decision)
+}
+
+/// The tool runs.
+#[inline(never)]
+fn begun<'a>(call: At<'a, &'static Tool, Announced>, began: Now) -> Parked<'a> {
+    let mut executing = call.begin();
+    let ran = match executing.permit().map(|permit| Tool::run(permit, &mut [0; 64])) {
+        Some(Ok(reading)) => Ran::Done(reading),
+        Some(Err(failure)) => Ran::Failed(failure),
+        None => Ran::Cancelled,
+    };
+    Parked::Turning(Turning { executing, ran, began })
+}
+
+#[inline(never)]
+fn written(outcome: Outcome<Carried<'_>, &'static Tool>, out: &mut dyn Write) -> fmt::Result {
+    outcome.write_json(out)
 }
 
 /// The valve is where it is to be.
+#[inline(never)]
 fn over(turning: Turning<'_>, spent: u64) -> Stepped<'_> {
     let Turning { executing, ran, .. } = turning;
     let finished: Finished<_, _, _> = ran.after(spent);
@@ -313,8 +374,8 @@ struct Asked<'l> {
 impl<'l> Asked<'l> {
     /// Reads a line; nothing when it is none. What is wrong with the arguments is the gate's to tell, so they are taken as they stand.
     #[inline(never)]
-    fn read(line: &'l [u8], keys: &mut [KeySlot]) -> Option<Self> {
-        let line = scan(line, keys, &Limits::DEFAULT).ok()?.value();
+    fn read(line: &'l [u8]) -> Option<Self> {
+        let line = scan(line, &mut [KeySlot::default(); 24], &Limits::DEFAULT).ok()?.value();
         let known = ["id", "tool", "arguments", "token", "plan"];
         let sound = line.members().all(|(name, _)| known.iter().any(|known| name.eq_str(known)));
         let text = |name| line.get(name).and_then(Value::as_text).and_then(|text| text.as_plain());

@@ -1,5 +1,6 @@
 //! The operator's line: decides what the agent asked for, and reads the log.
 
+use core::cell::RefCell;
 use core::fmt::{self, Write};
 
 use callgate_core::confirm::Verdict;
@@ -24,7 +25,7 @@ const OPERATOR: CallContext<'static> =
 /// # Errors
 /// Those of `out`.
 pub fn line<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usize>(
-    gate: &Gate<PLACES, TEXT, KEYS, RING>,
+    gate: &Gate<'_, PLACES, TEXT, KEYS, RING>,
     line: &[u8],
     now: Now,
     out: &mut dyn Write,
@@ -54,7 +55,7 @@ fn end(out: &mut dyn Write) -> fmt::Result {
 }
 
 fn pending<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usize>(
-    gate: &Gate<PLACES, TEXT, KEYS, RING>,
+    gate: &Gate<'_, PLACES, TEXT, KEYS, RING>,
     now: Now,
     out: &mut dyn Write,
 ) -> fmt::Result {
@@ -76,7 +77,7 @@ fn pending<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING
 }
 
 fn decide<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usize>(
-    gate: &Gate<PLACES, TEXT, KEYS, RING>,
+    gate: &Gate<'_, PLACES, TEXT, KEYS, RING>,
     ticket: &str,
     verdict: Verdict,
     now: Now,
@@ -97,10 +98,10 @@ fn decide<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING:
 }
 
 fn dump<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usize>(
-    gate: &Gate<PLACES, TEXT, KEYS, RING>,
+    gate: &Gate<'_, PLACES, TEXT, KEYS, RING>,
     out: &mut dyn Write,
 ) -> fmt::Result {
-    let Ok(ring) = gate.ring.try_borrow() else { return error("the log is busy", out) };
+    let Some(Ok(ring)) = gate.log().map(RefCell::try_borrow) else { return error("the log is busy", out) };
     let mut written = Ok(());
     ring.dump(|piece| {
         // A piece may end within a character: what is no text goes out byte by byte.

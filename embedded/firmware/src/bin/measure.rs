@@ -14,7 +14,7 @@ use cortex_m_rt::entry;
 mod gate {
     use core::fmt::{self, Write};
 
-    use callgate_core::fixed::Buffer;
+    use callgate_core::fixed::{AuditRing, Buffer};
     use callgate_core::request::Envelope;
     use callgate_core::step::Step;
     use callgate_core::time::Now;
@@ -32,7 +32,8 @@ mod gate {
         1
     };
     /// Two questions at once, a budget for each tool and one for refusals, some lines of log.
-    pub(crate) type Small = Gate<2, 128, { COUNT + 1 }, 1_536>;
+    pub(crate) type Small<'r> = Gate<'r, 2, 128, { COUNT + 1 }, RING>;
+    pub(crate) const RING: usize = 1_536;
 
     pub(crate) const fn tools() -> &'static [Device] {
         match COUNT {
@@ -72,7 +73,7 @@ mod gate {
     }
 
     /// Takes calls to each kind of end, and says how many ticks of the timer each took.
-    pub(crate) fn run(gate: &Small, say: &mut dyn Write) -> fmt::Result {
+    pub(crate) fn run(gate: &Small<'_>, say: &mut dyn Write) -> fmt::Result {
         let mut line = Buffer::<160>::new();
         let mut out = Out { bytes: 0, last: Buffer::new() };
         let mut token = Buffer::<32>::new();
@@ -117,7 +118,7 @@ mod gate {
             writeln!(say, "call {name} {} {}", began.wrapping_sub(ended) & 0x00ff_ffff, out.bytes)?;
         }
         writeln!(say, "state {} {}", size_of::<Envelope<'_>>(), size_of::<Step<&mut Envelope<'_>, &Device>>())?;
-        writeln!(say, "gate {}", size_of::<Small>())
+        writeln!(say, "gate {}", size_of::<Small<'_>>() + size_of::<AuditRing<RING>>())
     }
 }
 
@@ -129,7 +130,12 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 #[entry]
 fn main() -> ! {
     #[cfg(not(feature = "measure-0"))]
-    static mut GATE: gate::Small = callgate_firmware::device::Gate::new(gate::tools());
+    static mut LOG: core::cell::RefCell<callgate_core::fixed::AuditRing<{ gate::RING }>> =
+        core::cell::RefCell::new(callgate_core::fixed::AuditRing::new());
+    #[cfg(not(feature = "measure-0"))]
+    static mut GATE: gate::Small<'static> = callgate_firmware::device::Gate::new(gate::tools());
+    #[cfg(not(feature = "measure-0"))]
+    GATE.log_to(LOG);
     let Some(Board { mut agent, .. }) = Board::take() else { cortex_m::asm::udf() };
     let _ = agent.write_str("ready\n");
     // From here on the timer counts and does not interrupt.

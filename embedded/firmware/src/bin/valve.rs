@@ -3,11 +3,13 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
+use core::cell::RefCell;
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
 
+use callgate_core::fixed::AuditRing;
 use callgate_firmware::board::{self, Board, Came};
-use callgate_firmware::device::{Gate, LINE, Whole, error};
+use callgate_firmware::device::{Gate, LINE, RING, Whole, error};
 use callgate_firmware::line::{Line, Pushed};
 use callgate_firmware::panel;
 use callgate_firmware::tools::TOOLS;
@@ -21,8 +23,10 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 
 #[entry]
 fn main() -> ! {
-    static mut GATE: Whole = Gate::new(&TOOLS);
-    let gate: &Whole = GATE;
+    static mut LOG: RefCell<AuditRing<RING>> = RefCell::new(AuditRing::new());
+    static mut GATE: Whole<'static> = Gate::new(&TOOLS);
+    let gate: &Whole<'_> = GATE;
+    gate.log_to(LOG);
     let (Some(board), true) = (Board::take(), gate.is_sound()) else { cortex_m::asm::udf() };
     let Board { mut agent, panel: mut operator } = board;
     // What came before a line was up is lost: whoever speaks waits for this.
@@ -59,7 +63,7 @@ fn main() -> ! {
     }
 }
 
-fn operated(gate: &Whole, command: &mut Line<LINE>, byte: u8, out: &mut dyn Write) -> fmt::Result {
+fn operated(gate: &Whole<'_>, command: &mut Line<LINE>, byte: u8, out: &mut dyn Write) -> fmt::Result {
     let answered = match command.push(byte) {
         Pushed::More => return Ok(()),
         Pushed::TooLong => error("the line is too long", out).and_then(|()| out.write_str("\n")),
