@@ -4,9 +4,10 @@
 
 use callgate_core::args::{Args, Edits};
 use callgate_core::audit::Kind;
-use callgate_core::call::{Announced, Call, Confirm, Detach, End, Executing, Facts, Load, Lookup, Ran, TaskId};
+use callgate_core::call::{Announced, Call, Confirm, Detach, End, Executing, Facts, Load, Loaded, Lookup, Ran, TaskId};
 use callgate_core::clamp::Clamp;
 use callgate_core::code::Effect;
+use callgate_core::confirm::{Binding, By, Token, caller_digest, principal_digest};
 use callgate_core::context::{CallContext, Mode, Scopes, SignedConsent};
 use callgate_core::digest::{Digest, DigestKey};
 use callgate_core::intercept::Interception;
@@ -120,24 +121,42 @@ const TASK: TaskId = TaskId::new([0xab; 16]);
 
 /// Takes a call to where its tool may run, and gives it to `then`.
 fn announced<R>(forge: fn(&mut Carried<'_>), then: impl FnOnce(Running<'_, '_>) -> R) -> R {
+    announced_with(None, forge, then)
+}
+
+/// The same for a call that brings a token, if it does.
+fn announced_with<R>(token: Option<Token>, forge: fn(&mut Carried<'_>), then: impl FnOnce(Running<'_, '_>) -> R) -> R {
+    let text = token.map(|token| token.to_string());
     let (key, probe) = (DigestKey::new([7; 32]), Probe(ToolSpec::new("probe", "A tool under test").with_fields(RULES)));
     let carried = Carried {
         caller: CallContext::cli("r1"),
-        request: Request { tool: "probe", arguments: br#"{"n": 500, "m": 2}"#, token: None },
+        request: Request { tool: "probe", arguments: br#"{"n": 500, "m": 2}"#, token: text.as_deref() },
         settings: Settings::new(&key),
         facts: Facts::NONE,
         edits: Edits::new(),
         keys: vec![KeySlot::default(); 8],
         forge,
     };
-    let Ok(Load::Fresh(call)) = Call::request(carried, Now::default()).resolve(Lookup::Found(&probe)) else {
-        panic!("it is found")
+    let caller = carried.caller;
+    let call = match Call::request(carried, Now::default()).resolve(Lookup::Found(&probe)) {
+        Ok(Load::Fresh(call)) => call,
+        Ok(Load::Stored(loading)) => {
+            let (tool, arguments) = (probe.definition(), br#"{"n": 500, "m": 2}"#.as_slice());
+            let (caller, principal) = (caller_digest(&caller), principal_digest(&caller));
+            let binding = Binding { tool, arguments: tool, caller, principal };
+            loading.loaded(Ok(Some(Loaded { binding, usable: Ok(()), arguments }))).expect("the ticket is the caller's")
+        }
+        Err(ended) => panic!("it is found: {ended:?}"),
     };
     let call = call.validate().expect("it fits");
     let decision = PolicyGate::new(ChannelTable::DEFAULTS).decide(&call.subject());
     let call = call.authorize(decision).expect("the command line may");
     let call = call.admit(Ok(Allowance::Unlimited)).and_then(Call::unless_planning).expect("there is no limit");
-    let Ok(Confirm::NotNeeded(call)) = call.confirm() else { panic!("nobody is asked") };
+    let call = match call.confirm().expect("there is room for its keys") {
+        Confirm::NotNeeded(call) => call,
+        Confirm::Redeem(redeeming) => redeeming.redeemed(Ok(Ok(By::Caller))).expect("it was claimed"),
+        Confirm::Ask(_) => panic!("nobody is asked"),
+    };
     let call = call.intercept(Interception::Continue).expect("nobody vetoes");
     let call: Call<_, _, Announced> = call.announce(Ok(())).expect("there is nothing to record");
     then(call.begin())
@@ -218,6 +237,24 @@ fn j1_both_outcomes_of_an_accepted_call_name_its_run() {
             assert!(text.contains(r#""data":{"made":3},"message":"it was made""#), "{text}");
             assert!(text.ends_with(&format!(r#""task_id":"{TASK}","rows":7}}}}"#)), "{text}");
             assert_eq!(done.into_output(), Some(Made(3)));
+        },
+    );
+}
+
+// J4: the ticket of a call that was accepted is settled by its run, and not before.
+#[test]
+fn j4_a_ticket_is_settled_by_the_run() {
+    let token = Token::from_random([3; 16]);
+    announced_with(
+        Some(token),
+        |_| {},
+        |call| {
+            let (answered, run) = call.accept(TASK).expect("the copy is the call");
+            assert_eq!(answered.close(Now::default()).settlement().finish, None);
+            let done = run.finished(Ran::Done(Made(3)).after(5)).close(Now::default());
+            let finish = done.settlement().finish.map(|finish| (finish.ticket, finish.effect));
+            assert_eq!(finish, Some((token.hash(), Effect::Done)));
+            assert_eq!(done.record().confirmed_by, Some(By::Caller));
         },
     );
 }

@@ -225,3 +225,40 @@ fn j4_a_claim_that_may_have_been_taken_is_settled() {
         assert_eq!(settled(call.cancel()), open);
     });
 }
+
+/// A7, P7: a call that a standing grant covers goes on, and its record says by what.
+#[test]
+fn a7_a_call_under_a_grant_says_so() {
+    let ticket = Token::from_random([4; 16]).hash();
+    ask(spec().with_confirm(ConfirmBy::Approver { scope: "pay.approve" }), "cli", "{}", |asking| {
+        let call = asking.granted(ticket);
+        assert_eq!(call.ticket(), Some(ticket));
+        let closed = call.cancel().close(Now::ZERO);
+        let finish = closed.settlement().finish;
+        assert_eq!(finish.map(|finish| (finish.ticket, finish.effect)), Some((ticket, Effect::None)));
+        let record = closed.record();
+        assert_eq!((record.granted, record.confirmed_by), (true, Some(By::Approver)));
+        let mut text = String::new();
+        record.write_json(&mut text).expect("a string takes all");
+        assert!(text.contains(r#""confirmed_by":"grant""#), "{text}");
+    });
+}
+
+/// A2: where an approver is asked for now, the caller's own yes of before does not do.
+#[test]
+fn a2_what_is_demanded_now_counts() {
+    let (caller, token) = (CallContext::cli("r-1"), Token::from_random([3; 16]));
+    for (now, by, good) in [
+        (ConfirmBy::Approver { scope: "x" }, By::Caller, false),
+        (ConfirmBy::Approver { scope: "x" }, By::Approver, true),
+        (ConfirmBy::Caller, By::Caller, true),
+        (ConfirmBy::Caller, By::Approver, true),
+        (ConfirmBy::Nobody, By::Caller, true),
+    ] {
+        confirm(spec().with_confirm(now), caller, "{}", Some(token), |confirm| {
+            let Confirm::Redeem(redeeming) = confirm else { panic!("it redeems: {confirm:?}") };
+            let end = redeeming.redeemed(Ok(Ok(by))).map_err(|ended| ended.end().name());
+            assert_eq!(end.as_ref().err(), (!good).then_some(&"refused"), "{now:?} {by}");
+        });
+    }
+}

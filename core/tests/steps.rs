@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use callgate_core::args::Args;
-use callgate_core::call::{Confirm, Issued, Load, Loaded, Lookup, Ran, TaskId};
+use callgate_core::call::{Call, Confirm, Issued, Load, Loaded, Lookup, Ran, TaskId};
 use callgate_core::confirm::{Binding, By, Token, caller_digest, principal_digest};
 use callgate_core::context::CallContext;
 use callgate_core::digest::DigestKey;
@@ -150,10 +150,7 @@ fn l1_what_a_transition_gives_shows_no_argument() {
         let caller = CallContext::cli("r-1");
         let mut keys = [KeySlot::default(); 4];
         let request = Request { tool: "probe", arguments: arguments.as_bytes(), token: token.as_deref() };
-        let call = callgate_core::call::Call::request(
-            Envelope::new(caller, request, Settings::new(&key), &mut keys),
-            Now::ZERO,
-        );
+        let call = Call::request(Envelope::new(caller, request, Settings::new(&key), &mut keys), Now::ZERO);
         let load = call.resolve(Lookup::Found(&probe)).expect("it is found");
         shows(&load, loads);
         let tool = probe.definition();
@@ -168,8 +165,27 @@ fn l1_what_a_transition_gives_shows_no_argument() {
         let call = call.validate().expect("it fits");
         let decision = PolicyGate::new(ChannelTable::DEFAULTS).decide(&call.subject());
         let call = call.authorize(decision).expect("everybody may");
-        let call = call.admit(Ok(Allowance::Unlimited)).and_then(callgate_core::call::Call::unless_planning);
+        let call = call.admit(Ok(Allowance::Unlimited)).and_then(Call::unless_planning);
         let confirm: Confirm<_, _> = call.expect("there is room").confirm().expect("there is room for its keys");
         shows(&confirm, confirms);
+    }
+}
+
+/// G2, S3: a registry that answers with another tool, or with one whose name is none, has answered with none.
+#[test]
+fn g2_a_registry_answers_with_the_tool_that_was_asked_for() {
+    for (asked, found, good) in [
+        ("probe", "probe", true),
+        ("probe", "Probe", false),
+        ("probe", "probe2", false),
+        ("a probe", "a probe", false),
+        ("", "", false),
+    ] {
+        let (key, probe) = (DigestKey::new([7; 32]), Probe(ToolSpec::new(found, "A tool under test")));
+        let request = Request { tool: asked, arguments: b"{}", token: None };
+        let call =
+            Call::request(Envelope::new(CallContext::cli("r-1"), request, Settings::new(&key), &mut []), Now::ZERO);
+        let end = call.resolve(Lookup::Found(&probe)).map_err(|ended| ended.end().name());
+        assert_eq!(end.as_ref().err(), (!good).then_some(&"not_found"), "{asked:?} {found:?}");
     }
 }

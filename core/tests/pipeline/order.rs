@@ -384,6 +384,23 @@ fn g8_nesting_is_bounded() {
     let sent = Sent { tool: "probe", arguments: br#"{"path":"a"}"#, token: None, caller };
     assert_eq!(host.linear(&sent, code), Some(Code::Forbidden));
     assert_eq!(host.effects.get(), 0);
+    caller.depth = 8;
+    assert_eq!(host.linear(&Sent { caller, ..sent }, code), None);
+    assert_eq!(host.effects.get(), 1);
+}
+
+/// F4, J7: a record says which store did not answer.
+#[test]
+fn f4_a_record_says_which_store_failed() {
+    let limits = World { limiter: Answer::Fails, ..World::good() };
+    let issue = World { issue: Answer::Fails, confirm: ConfirmBy::Caller, ..World::good() };
+    for (world, store) in [(limits, "limits"), (issue, "confirmations")] {
+        let host = Host::new(world);
+        let sent = Sent { tool: "probe", arguments: br#"{"path":"a"}"#, token: None, caller: shell(Mode::Execute) };
+        assert_eq!(host.linear(&sent, code), Some(Code::StoreUnavailable));
+        let line = host.lines.borrow().last().cloned().expect("a record");
+        assert!(line.contains(&format!(r#""check":"{store}""#)), "{line}");
+    }
 }
 
 /// The words on the wire, once in full.

@@ -3,7 +3,8 @@
 use callgate_core::context::{CallContext, Scopes};
 use callgate_core::json::Number;
 use callgate_core::policy::{
-    ArgCheck, ArgTest, ArgValue, ChannelTable, Effect, PolicyGate, RuleDef, RuleProblem, RuleProvider, RuleSet,
+    ArgCheck, ArgTest, ArgValue, ChannelTable, Effect, NoRules, PolicyGate, RuleDef, RuleProblem, RuleProvider,
+    RuleSet, Subject,
 };
 use callgate_core::tool::ToolSpec;
 
@@ -324,4 +325,48 @@ fn p6_every_part_of_a_policy_is_in_its_digest() {
     }
     assert!(seen.insert(PolicyGate::new(ChannelTable::new(&channels)).digest()));
     assert!(seen.insert(GATE.digest()) && seen.insert(GATE.providing(Scopes::new("network")).digest()));
+}
+
+/// P6, J7: a digest that was recorded means the same rules later. Made by another implementation of the encoding (Python's hashlib).
+#[test]
+fn p6_golden_vector_of_rules() {
+    let rules = [
+        Def::allow(7).in_tenant("t1").for_tools("fs.*").for_mutating(false),
+        Def::deny(-1).for_mutating(true),
+        Def::allow(8).needing("a b").overriding_block(),
+    ];
+    let digest = RuleSet::new(&rules).digest().to_string();
+    assert_eq!(digest, "0d37f4d2f4dff742d3b137c5964a82a0c416a3a2c9816bf9ef6676a6b92750f5");
+}
+
+/// Rules are asked through a reference as they are themselves.
+#[test]
+fn f1_rules_behind_a_reference_are_the_rules() {
+    fn find(rules: impl RuleProvider, subject: &Subject<'_>) -> Option<i64> {
+        rules.find(subject).expect("they can be looked up").map(|rule| rule.id)
+    }
+    let rules = [Def::deny(3)];
+    assert_eq!(find(&RuleSet::new(&rules), &subject(caller(), &READ, "{}")), Some(3));
+    assert_eq!(find(NoRules, &subject(caller(), &READ, "{}")), None);
+}
+
+/// P1: a channel that is there twice asks for all that either of the two asks for, in whatever order.
+#[test]
+fn p1_a_channel_that_is_there_twice_is_the_stricter_of_both() {
+    use callgate_core::policy::ChannelPolicy;
+    let open = ChannelPolicy::new("api").without_auth().allowing_all();
+    for (strict, expected) in [
+        (ChannelPolicy { require_auth: true, ..open }, ChannelPolicy { require_auth: true, ..open }),
+        (ChannelPolicy { allow_all: false, ..open }, ChannelPolicy { allow_all: false, ..open }),
+        (open.blocking_mutating(), open.blocking_mutating()),
+        (open.requiring_rule(), open.requiring_rule()),
+        (open.confirming_mutating(), open.confirming_mutating()),
+        (open.confirmed_by_approver(), open.confirmed_by_approver()),
+        (open.requiring_consent(), open.requiring_consent()),
+    ] {
+        for both in [[open, strict], [strict, open], [strict, strict]] {
+            assert_eq!(ChannelTable::new(&both).get("api").policy, expected, "{strict:?}");
+        }
+        assert_eq!(ChannelTable::new(&[open, open]).get("api").policy, open);
+    }
 }
