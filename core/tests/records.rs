@@ -1,5 +1,6 @@
 //! What the record of a call says of it, however it ended.
 #![cfg(test)]
+#![expect(clippy::result_large_err, reason = "a test's host favours plain code")]
 
 use callgate_core::args::Args;
 use callgate_core::audit::{Kind, Record};
@@ -45,6 +46,7 @@ impl Tool for Probe {
 type Ends<'a, 't> = Ended<Envelope<'a>, &'t Probe>;
 
 /// One call, and what is odd about it.
+#[derive(Clone, Copy)]
 struct Odd {
     spec: ToolSpec<'static>,
     caller: CallContext<'static>,
@@ -132,11 +134,11 @@ fn j7_a_record_says_why() {
         let (_, record) = records(odd);
         assert!(record.contains(&format!(r#""end":"{end}""#)), "{record}");
         let value: serde_json::Value = serde_json::from_str(&record).expect("a record is JSON");
-        let text = |name: &str| value.get(name).and_then(|value| value.as_str());
+        let text = |name: &str| value.get(name).and_then(serde_json::Value::as_str);
         assert!(text("detail").is_some_and(|said| said.len() > 8 && said.contains(detail)), "{record}");
         assert_eq!(text("check"), check, "{record}");
         assert_eq!(
-            value.get("rule").and_then(|rule| rule.as_i64()),
+            value.get("rule").and_then(serde_json::Value::as_i64),
             (detail == "not mallory").then_some(7),
             "{record}"
         );

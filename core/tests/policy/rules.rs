@@ -342,12 +342,12 @@ fn p6_golden_vector_of_rules() {
 /// Rules are asked through a reference as they are themselves.
 #[test]
 fn f1_rules_behind_a_reference_are_the_rules() {
-    fn find(rules: impl RuleProvider, subject: &Subject<'_>) -> Option<i64> {
-        rules.find(subject).expect("they can be looked up").map(|rule| rule.id)
+    fn find<P: RuleProvider>(rules: &P, subject: &Subject<'_>) -> Option<i64> {
+        <&P as RuleProvider>::find(&rules, subject).expect("they can be looked up").map(|rule| rule.id)
     }
     let rules = [Def::deny(3)];
     assert_eq!(find(&RuleSet::new(&rules), &subject(caller(), &READ, "{}")), Some(3));
-    assert_eq!(find(NoRules, &subject(caller(), &READ, "{}")), None);
+    assert_eq!(find(&NoRules, &subject(caller(), &READ, "{}")), None);
 }
 
 /// P1: a channel that is there twice asks for all that either of the two asks for, in whatever order.
