@@ -127,7 +127,52 @@ fn l2_headers_and_phrases_reach_to_the_end_of_the_line() {
 /// L2: where a value begins and ends, at the edges.
 #[test]
 fn l2_values_end_where_they_end() {
-    check(&[("passphrase: |\nnext", "passphrase: *\nnext"), ("\"token: abc\ndef\" x", "\"token: *\ndef\" x")]);
+    check(&[
+        ("passphrase: |\nnext", "passphrase: *\nnext"),
+        ("\"token: abc\ndef\" x", "\"token: *\ndef\" x"),
+        ("--password \nx", "--password \nx"),
+        ("pass\u{ab}%3Dr", "pass\u{ab}%3D*"),
+        ("pw>\".\"", "pw>\".\""),
+        ("token:\\t", "token:\\t"),
+        ("passphrase:\\n", "passphrase:\\n"),
+        ("passphrase:\\r", "passphrase:\\r"),
+        ("password=a,\"b", "password=*"),
+        ("cookie:','\"", "cookie:'*'\""),
+        ("&cookie:,\"", "&cookie:*\""),
+        ("APIkey:-&quot;\"", "APIkey:*\""),
+        ("pass=&\u{ff1d}", "pass=*"),
+        ("pass=)d", "pass=*"),
+        ("token=]\"", "token=]\""),
+        ("pass=a\"\" x", "pass=*\"\" x"),
+        // A quote within brackets hides the bracket that would close them.
+        ("token:[\"],", "token:*"),
+        ("token:[b\"],", "token:*"),
+        ("pass=[')'", "pass=*"),
+    ]);
+}
+
+/// L2: a value in brackets ends with them, whatever follows without a space.
+#[test]
+fn l2_what_follows_a_closed_value_is_read_from_its_beginning() {
+    for (text, expected) in [("pass=[]token:x", "pass=*token:*"), ("pass={\u{ab}}=", "pass=*=")] {
+        assert_eq!(redacted(text), expected.replace('*', "***REDACTED***"));
+    }
+}
+
+/// L2: what is encoded up to three times is read, in names, separators and quotes alike.
+#[test]
+fn l2_encodings_are_read() {
+    check(&[
+        ("APIkey%3D12", "APIkey%3D*"),
+        ("token%25253Dabc", "token%25253D*"),
+        ("token%2525253Dabc", "token%2525253Dabc"),
+        ("cookie:\"%2522", "cookie:\"*"),
+        ("Authorization:%22%2522", "Authorization:%22*"),
+        ("token%3d@\\u0022", "token%3d*\\u0022"),
+        ("\\x41uthorization:b", "\\x41uthorization:*"),
+        (r#"token%253Dabc\\\" x"#, r#"token%253D*\\\" x"#),
+        ("//%2F%3A%40", "//%2F*%40"),
+    ]);
 }
 
 #[test]

@@ -277,7 +277,7 @@ fn until_quote(mut cursor: Cursor<'_>, quote: Unit) -> Option<Span> {
     let start = cursor.at();
     for unit in cursor.by_ref() {
         if unit.closes(quote) {
-            // Nothing may stand before it, which is no secret.
+            // A value that begins with a quote is no such value, so that something stands before it.
             return Some(Span { start, end: unit.closing_start(quote) });
         }
         if unit.is_newline() && unit.depth <= quote.depth {
