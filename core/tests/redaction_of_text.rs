@@ -436,6 +436,37 @@ fn f5_bounds() {
     assert_eq!(redacted(&format!("keep {dear}\npassword=x")), "***REDACTED***");
 }
 
+/// S5, F5: a text that was built to be read again and again comes to an end, wherever in it the bound is met; then all is replaced.
+#[test]
+fn s5_a_text_that_is_read_again_and_again_comes_to_an_end() {
+    let pieces = [
+        "authstring=auths=",
+        "auth=",
+        "key: ",
+        "=",
+        "a.b=",
+        "token\"",
+        "eyJ.",
+        "[{(",
+        "'",
+        "%3D",
+        "\\\"",
+        "-",
+        "://",
+        "Bearer ",
+    ];
+    let mut replaced = 0;
+    for one in pieces {
+        for other in pieces {
+            for times in [9, 81] {
+                let text = [one.repeat(times), other.repeat(times), [one, other].concat().repeat(times)].concat();
+                replaced += u32::from(redacted(&text) == "***REDACTED***");
+            }
+        }
+    }
+    assert!(replaced > 50, "{replaced} texts met the bound");
+}
+
 /// F5: wherever a text is cut, no part of a secret is left before the cut, though its end can't be seen.
 #[test]
 fn f5_no_cut_shows_a_part_of_a_secret() {

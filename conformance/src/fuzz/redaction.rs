@@ -60,7 +60,8 @@ pub fn redacted_text(data: &[u8]) {
         assert!(coarse == REPLACEMENT || coarse == text && (once == text || !told), "{coarse:?} and not {once:?}");
     }
     let planted = shown(&format!("{text} password={PLAIN}&x=1"));
-    assert!(!planted.contains(PLAIN), "{planted}");
+    // The text may hold it already, and nobody says there that it is one.
+    assert!(text.contains(PLAIN) || !planted.contains(PLAIN), "{planted}");
 
     let middle = text.floor_char_boundary(text.len() / 2);
     let (head, tail) = text.split_at_checked(middle).unwrap_or((&text, ""));

@@ -206,7 +206,8 @@ impl Word<'_, '_> {
         let mut here = self.start.clone();
         let mut before = self.before;
         let mut end = 0;
-        while here.at() < self.behind.at() {
+        // To the end of the word, or to where no more may be read.
+        while here.peek().is_some_and(|unit| unit.start < self.behind.at()) {
             if let Some(span) = shapes::secret(&here, before, self.dotted || self.behind.is_cut()) {
                 spans.add(span);
                 end = span.end;
