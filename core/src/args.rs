@@ -409,6 +409,18 @@ mod tests {
             (Event::Number(Number::U64(5000)), Event::Number(Number::U64(100)))
         );
         assert_eq!((clamped[1].from, clamped[1].to), (Event::String("héllo".into()), Event::String("hé".into())));
+        #[cfg(feature = "alloc")]
+        {
+            let kept: alloc::sync::Arc<str> = args.sent().into();
+            for shared in [SharedArgs::from(args), SharedArgs::sharing(args, &kept)] {
+                let mut again = String::new();
+                shared.borrow().write_json(&mut again).expect("a string takes all");
+                assert_eq!((again, shared.borrow().clamps().count()), (json.clone(), 2));
+            }
+            let own = Args { scanned: Scanned::reread(&kept), edits: args.edits };
+            assert!(core::ptr::eq(SharedArgs::sharing(own, &kept).borrow().sent(), &*kept), "no copy is made");
+            assert!(!core::ptr::eq(SharedArgs::sharing(args, &kept).borrow().sent(), &*kept));
+        }
     }
 
     // S2: a member is found by its key, however that is spelled, and by no other.

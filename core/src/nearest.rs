@@ -108,6 +108,18 @@ mod tests {
         assert_eq!(nearest("nmae".chars(), ["id", "name"]), Some("name"));
         assert_eq!(nearest("vaultDir".chars(), ["vault", "vault_dir"]), Some("vault_dir"));
         assert_eq!(nearest("path".chars(), []), None);
+        // The nearest, wherever it stands; of two that are as near, the first.
+        assert_eq!(nearest("abcdefgh".chars(), ["abcdexyh", "abcdefgx", "abcdefxh"]), Some("abcdefgx"));
+        // One slip in three characters, two in six, three in more.
+        for (given, near, far) in [
+            ("abc", "abx", "axy"),
+            ("abcd", "abxy", "axyz"),
+            ("abcdef", "abcdxy", "abcxyz"),
+            ("abcdefg", "abcdxyz", "abcwxyz"),
+        ] {
+            assert_eq!(nearest(given.chars(), [near]), Some(near));
+            assert_eq!(nearest(given.chars(), [far]), None, "{far}");
+        }
     }
 
     proptest! {

@@ -338,3 +338,39 @@ fn a_schema_tells_what_it_is_made_of() {
     let leaf = Schema::string();
     assert_eq!((leaf.description(), leaf.depth(), leaf.nodes(), leaf.declared().len()), (None, 1, 1, 0));
 }
+
+/// S5: of a long list the first sixteen are named, and that there are more, once.
+#[test]
+fn s5_a_message_names_sixteen_of_many() {
+    let names: Vec<String> = (10..30).map(|n| format!("n{n}")).collect();
+    let texts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let properties: Vec<_> = texts.iter().map(|name| Property::optional(name, Schema::any())).collect();
+    for count in [1, 2, 15, 16, 17, 20] {
+        let choice = [Property::required("a", Schema::choice(&texts[..count]))];
+        let [told] = &violations(&Schema::object(&choice), r#"{"a":"zzzzzzzz"}"#)[..] else { panic!("one violation") };
+        let shown = texts[..count.min(16)].iter().map(|text| format!("{text:?}")).collect::<Vec<_>>().join(", ");
+        let more = if count > 16 { ", ..." } else { "" };
+        assert_eq!(*told, format!("a: Value must be one of: {shown}{more}"));
+        let [told] = &violations(&Schema::object(&properties[..count]), r#"{"zzzzzzzz":1}"#)[..] else {
+            panic!("one violation")
+        };
+        let shown = texts[..count.min(16)].join(", ");
+        assert_eq!(*told, format!("Unknown property: zzzzzzzz (known: {shown}{more})"));
+    }
+}
+
+/// S6: one of its names, or one of its variants, and nothing else.
+#[test]
+fn s6_a_tagged_schema_takes_its_names_and_variants_alone() {
+    const VARIANTS: [Property<'static>; 2] =
+        [Property::required("v", Schema::integer()), Property::required("w", Schema::null())];
+    let tagged = Schema::tagged(&["x", "y"], &VARIANTS);
+    assert_fits(
+        &tagged,
+        &["\"x\"", "\"y\"", r#"{"v":1}"#, r#"{"w":null}"#],
+        &["\"v\"", "\"z\"", "{}", r#"{"v":1,"w":null}"#, r#"{"x":1}"#, "null", "[]"],
+    );
+    assert_fits(&Schema::tagged(&[], &VARIANTS), &[r#"{"v":1}"#], &["\"x\"", "\"v\"", "{}"]);
+    assert_fits(&Schema::tagged(&["x"], &[]), &["\"x\""], &["{}", "\"y\""]);
+    assert_fits(&tagged.nullable(), &["null", "\"x\"", r#"{"v":1}"#], &["\"z\"", "{}"]);
+}

@@ -166,6 +166,12 @@ fn s5_depth_is_bounded_on_both_sides() {
         let path = vec!["a"; depth].join(".");
         assert_eq!(violations(&map, &text), [(path, "Unknown property: x (none is accepted)".into())]);
     }
+    // As deep as a schema may be it is written, and deeper it is not.
+    let mut nested = Schema::any();
+    for depth in 2..=34 {
+        nested = Schema::array(Box::leak(Box::new(nested)));
+        assert_eq!(nested.write_json_schema(&mut String::new()).is_ok(), depth <= 32, "{depth}");
+    }
     let mut leaf = Schema::integer();
     for _ in 1..31 {
         leaf = Schema::array(Box::leak(Box::new(leaf)));

@@ -426,6 +426,7 @@ impl fmt::Display for SchemaFault<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clamp::Clamp;
     use std::format;
     use std::string::ToString;
     use std::vec::Vec;
@@ -466,6 +467,11 @@ mod tests {
     #[test]
     fn s6_what_can_not_be_checked_is_refused() {
         const ANY: Schema<'static> = Schema::any();
+        const INFINITE: Literal<'static> = Literal::Number(Number::F64(f64::INFINITY));
+        const PART: [Property<'static>; 1] = [Property::optional("a", ANY)];
+        const LOW: Clamp = Clamp::min(1);
+        const HIGH: Clamp = Clamp::max(1);
+        const SHORT: Clamp = Clamp::max_length(1);
         let faults = [
             (Schema::of(Types::NONE), SchemaFault::NoType),
             (Schema::choice(&[]), SchemaFault::NoChoice),
@@ -486,6 +492,27 @@ mod tests {
             (Schema::integer().maximum(1 << 53), SchemaFault::BeyondWidth),
             (Schema::string().min_length(2).max_length(1), SchemaFault::EmptyLength { of: "Length" }),
             (Schema::array(&ANY).min_items(2).max_items(1), SchemaFault::EmptyLength { of: "Items" }),
+            (Schema::any().constant(INFINITE), SchemaFault::NotFinite),
+            (Schema::any().one_of(&[Literal::Null, INFINITE]), SchemaFault::NotFinite),
+            (Schema::any().texts(&["a"]), SchemaFault::Idle { keyword: "a choice of texts", kind: "string" }),
+            (Schema::null().texts(&["a"]), SchemaFault::Idle { keyword: "a choice of texts", kind: "string" }),
+            (Schema::string().maximum(1), SchemaFault::Idle { keyword: "a bound", kind: "number" }),
+            (Schema::integer().min_length(1), SchemaFault::Idle { keyword: "a length", kind: "string" }),
+            (Schema::object(&[]).min_items(1), SchemaFault::Idle { keyword: "a rule for items", kind: "array" }),
+            (Schema::object(&[]).items(&ANY), SchemaFault::Idle { keyword: "a rule for items", kind: "array" }),
+            (Schema::string().open_to(&ANY), SchemaFault::Idle { keyword: "a rule for properties", kind: "object" }),
+            (
+                Schema::string().properties(&PART),
+                SchemaFault::Idle { keyword: "a rule for properties", kind: "object" },
+            ),
+            (Schema::string().clamped(&LOW), SchemaFault::Idle { keyword: "a clamp of numbers", kind: "number" }),
+            (Schema::string().clamped(&HIGH), SchemaFault::Idle { keyword: "a clamp of numbers", kind: "number" }),
+            (Schema::integer().clamped(&SHORT), SchemaFault::Idle { keyword: "a clamp of lengths", kind: "string" }),
+            (Schema::integer().minimum(-(1 << 53)), SchemaFault::BeyondWidth),
+            (
+                Schema::integer().default_value(Literal::integer(1)).minimum(2),
+                SchemaFault::Default(Literal::integer(1)),
+            ),
         ];
         for (schema, fault) in faults {
             assert_eq!(schema.check().unwrap_err().fault(), fault);
@@ -497,6 +524,11 @@ mod tests {
             Schema::number().minimum(1).maximum_f64(1.0),
             Schema::integer64().maximum(1 << 53),
             Schema::any().one_of(&[Literal::Text("x")]),
+            Schema::choice(&["a"]).nullable(),
+            Schema::integer().minimum(1 - (1 << 53)).maximum((1 << 53) - 1),
+            Schema::string().min_length(1).max_length(1),
+            Schema::array(&ANY).min_items(1).max_items(1),
+            Schema::any().clamped(&LOW).minimum(1).max_length(1).items(&ANY).properties(&PART).closed(),
         ] {
             assert!(good.check().is_ok());
         }
@@ -513,6 +545,9 @@ mod tests {
         let texts: Vec<_> = names.iter().chain(&names).map(std::string::String::as_str).collect();
         assert!(Schema::choice(&texts[2..]).check().is_ok());
         assert_eq!(Schema::choice(&texts).check().unwrap_err().fault(), SchemaFault::TooManyChoices);
+        let values: Vec<_> = (0..=MAX_CHOICES as i64).map(Literal::integer).collect();
+        assert!(Schema::integer().one_of(&values[1..]).check().is_ok());
+        assert_eq!(Schema::integer().one_of(&values).check().unwrap_err().fault(), SchemaFault::TooManyChoices);
 
         let mut schema: &Schema<'_> = &Schema::any();
         for _ in 1..MAX_DEPTH {
@@ -528,6 +563,19 @@ mod tests {
             node = Schema::object(Vec::leak(parts));
             assert_eq!(node.check().is_ok(), level < 3);
         }
+        // As many schemas as there may be, and one more.
+        let leaves: Vec<_> = names[1..].iter().map(|name| Property::optional(name, Schema::any())).collect();
+        let branches: Vec<_> =
+            names[..7].iter().map(|name| Property::optional(name, Schema::object(&leaves))).collect();
+        let rest = MAX_NODES as usize - 1 - 7 * 129 - 1;
+        for (more, fits) in [(0, true), (1, false)] {
+            let last = Schema::object(&leaves[..rest + more]);
+            let parts: Vec<_> = branches.iter().copied().chain([Property::optional("last", last)]).collect();
+            let whole = Schema::object(&parts);
+            assert_eq!((whole.nodes(), whole.check().is_ok()), (MAX_NODES + more as u32, fits));
+        }
+        let fits = "x".repeat(256);
+        assert!(Schema::object(&[Property::optional(&fits, Schema::any())]).check().is_ok());
         let long = "x".repeat(257);
         let property = [Property::optional(&long, Schema::any())];
         assert_eq!(Schema::object(&property).check().unwrap_err().fault(), SchemaFault::LongName(&long));

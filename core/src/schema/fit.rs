@@ -225,7 +225,41 @@ mod tests {
             let expected = if fits { Ok(()) } else { Err(SchemaFault::Default(default)) };
             assert_eq!(checked, expected, "{schema:?}");
         }
+        assert_eq!(
+            Schema::null().default_value(Literal::Null).constant(Literal::Null).check().map_err(|error| error.fault()),
+            Ok(())
+        );
         let inner = [Property::optional("a", Schema::integer().minimum(1).default_value(Literal::integer(0)))];
         assert!(Schema::object(&inner).check().is_err());
+    }
+
+    /// Of two bounds the tighter one counts, whichever came first, and of a bound and a width likewise.
+    #[test]
+    fn s6_the_tighter_of_two_bounds_counts() {
+        let at = |limit: Option<Limit>| limit.map(|limit| (limit.at, limit.exclusive));
+        for (first, second) in [(2, 5), (5, 2), (5, 5)] {
+            let (low, high) = (Some((Number::U64(5), false)), Some((Number::U64(first.min(second) as u64), false)));
+            assert_eq!(at(Schema::integer().at_least(first).at_least(second).minimum), low);
+            assert_eq!(at(Schema::number().at_least_f64(first as f64).at_least_f64(second as f64).minimum), low);
+            assert_eq!(at(Schema::integer().at_most(first).at_most(second).maximum), high);
+            assert_eq!(at(Schema::number().at_most_f64(first as f64).at_most_f64(second as f64).maximum), high);
+        }
+        assert_eq!(at(Schema::integer().above(5).at_least(5).minimum), Some((Number::U64(5), true)), "it is as tight");
+        let safe = number::from_i64(super::super::SAFE_INTEGER);
+        let (lower, upper) = Schema::integer().bounds();
+        assert_eq!(
+            (at(lower).map(|(at, _)| at), at(upper)),
+            (Some(number::from_i64(-super::super::SAFE_INTEGER)), Some((safe, false)))
+        );
+        let (lower, upper) = Schema::integer().minimum(3).maximum(4).bounds();
+        assert_eq!((at(lower), at(upper)), (Some((Number::U64(3), false)), Some((Number::U64(4), false))));
+        // What `check` refuses is told as the width has it.
+        let (lower, upper) = Schema::integer().minimum_f64(-1e300).maximum_f64(1e300).bounds();
+        assert_eq!(
+            (at(lower).map(|(at, _)| at), at(upper)),
+            (Some(number::from_i64(-super::super::SAFE_INTEGER)), Some((safe, false)))
+        );
+        let (lower, upper) = Schema::number().bounds();
+        assert!(lower.is_none() && upper.is_none());
     }
 }

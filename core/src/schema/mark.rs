@@ -249,6 +249,18 @@ mod tests {
         assert_eq!(few.as_rules().map(|rule| rule.path), ["/max", ""]);
     }
 
+    /// The program counts and writes the rules as the compiler did.
+    #[test]
+    fn both_ways_to_make_rules_make_the_same() {
+        let all = core::hint::black_box(ALL);
+        assert_eq!((all.rule_count(), all.rule_bytes()), (5, "/max/rows/*/a~1b/map~0/*/tag/v/tag/v/a~1b".len()));
+        assert_eq!(all.rules::<5, 64>().as_rules(), RULES.as_rules());
+        assert_eq!((Schema::any().rule_count(), Schema::any().rule_bytes()), (0, 0));
+        let secret = Schema::any().secret();
+        assert_eq!(secret.rules::<1, 0>().as_rules(), [FieldRule::secret("")]);
+        assert_eq!((secret.is_secret(), secret.clamp().is_some(), Schema::any().is_secret()), (true, false, false));
+    }
+
     /// K1: what the clamp is to mend gets through, and what its result would break stays refused.
     #[test]
     fn k1_a_clamp_replaces_the_wider_bounds() {
@@ -263,6 +275,14 @@ mod tests {
         assert_eq!(Schema::string().max_length(2).clamped(&SHORT).max_length, Some(2));
         let below = Schema::number().below(100);
         assert!(below.clamped(&CLAMP).maximum.is_some());
+        // On each side alone, at the clamp's own bound and beside it.
+        for (bound, kept) in [(99, true), (100, false), (101, false)] {
+            assert_eq!(Schema::integer().maximum(bound).clamped(&CLAMP).maximum.is_some(), kept, "{bound}");
+            assert_eq!(Schema::integer().below(bound).clamped(&CLAMP).maximum.is_some(), bound <= 100, "{bound}");
+            let least = 101 - bound;
+            assert_eq!(Schema::integer().minimum(least).clamped(&CLAMP).minimum.is_some(), kept, "{least}");
+            assert_eq!(Schema::integer().above(least).clamped(&CLAMP).minimum.is_some(), bound <= 100, "{least}");
+        }
     }
 
     #[test]

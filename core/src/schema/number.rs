@@ -220,6 +220,36 @@ mod tests {
         assert_eq!(compare(Number::F64(-0.5), Number::U64(0)), Ordering::Less);
     }
 
+    /// The canonical form is an integer where one fits, and only there.
+    #[test]
+    fn s4_the_canonical_form_is_an_integer_where_one_fits() {
+        for (float, canonical_form) in [
+            (3.0, Number::U64(3)),
+            (0.0, Number::U64(0)),
+            (-0.0, Number::U64(0)),
+            (-3.0, Number::I64(-3)),
+            (-TWO_63, Number::I64(i64::MIN)),
+            (TWO_63, Number::U64(1 << 63)),
+            (TWO_64, Number::F64(TWO_64)),
+            (-1e19, Number::F64(-1e19)),
+            (0.5, Number::F64(0.5)),
+            (-0.5, Number::F64(-0.5)),
+        ] {
+            assert_eq!(canonical(Number::F64(float)), canonical_form, "{float}");
+        }
+        assert_eq!([canonical(Number::I64(5)), canonical(Number::I64(-5))], [Number::U64(5), Number::I64(-5)]);
+        assert_eq!([from_i64(0), from_i64(1), from_i64(-1)], [Number::U64(0), Number::U64(1), Number::I64(-1)]);
+        for (a, b) in [(0, 0), (1, 1), (-1, -1), (i64::MAX, i64::MAX)] {
+            assert_eq!(compare(Number::I64(a), from_i64(b)), Ordering::Equal);
+            assert_eq!(compare(from_i64(b), Number::I64(a)), Ordering::Equal);
+        }
+        for (value, beyond) in
+            [(TWO_53, false), (-TWO_53, false), (TWO_53 + 2.0, true), (-TWO_53 - 2.0, true), (0.0, false)]
+        {
+            assert_eq!(is_beyond_53_bits(Number::F64(value)), beyond, "{value}");
+        }
+    }
+
     #[test]
     fn rounding_of_halves() {
         assert_eq!(ceil(Number::F64(-0.5)), Number::U64(0));
@@ -227,5 +257,11 @@ mod tests {
         assert_eq!(ceil(Number::F64(0.5)), Number::U64(1));
         assert_eq!(floor(Number::F64(0.5)), Number::U64(0));
         assert_eq!(floor(Number::F64(1e300)), Number::F64(1e300));
+        let nearly = TWO_53 / 2.0 - 0.5;
+        assert_eq!(
+            [floor(Number::F64(nearly)), ceil(Number::F64(-nearly))],
+            [from_i64((1 << 52) - 1), from_i64(1 - (1 << 52))]
+        );
+        assert_eq!([ceil(Number::F64(nearly)), floor(Number::F64(-nearly))], [from_i64(1 << 52), from_i64(-(1 << 52))]);
     }
 }
