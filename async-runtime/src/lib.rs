@@ -9,6 +9,7 @@ pub mod audit;
 pub mod confirmations;
 pub mod gate;
 pub mod interceptors;
+pub mod journal;
 pub mod limiter;
 pub mod policy;
 pub mod runtime;

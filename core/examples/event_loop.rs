@@ -75,6 +75,8 @@ fn given<'a>(step: Step<Carried<'a>, &'static Tool>, place: &Place) -> Step<Carr
             let charged = call.charge().map_or(Allowance::Unlimited, |charge| place.charge(&charge));
             call.answer(Ok(charged))
         }
+        Step::Recall(operating) => Step::Close(operating.unsupported()),
+        Step::Claim(operating) => Step::Close(operating.unsupported()),
         Step::Issue(asking) => Step::Close(asking.no_approver()),
         Step::Redeem(redeeming) => redeeming.answer(Ok(Err(callgate_core::confirm::Refusal::Unknown))),
         Step::Intercept(call) => call.answer(Interception::Continue),

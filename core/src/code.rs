@@ -110,6 +110,16 @@ vocabulary! {
         Overloaded = "OVERLOADED",
         /// The session has made all the calls that it may make.
         MaxCallsExceeded = "MAX_CALLS_EXCEEDED",
+        /// The gate has no journal, or nobody known asks: the call was not run instead of being run without one.
+        OperationUnsupported = "OPERATION_UNSUPPORTED",
+        /// The id of the operation is that of another call.
+        OperationConflict = "OPERATION_CONFLICT",
+        /// A call of the same operation is under way; the caller can come back.
+        OperationInProgress = "OPERATION_IN_PROGRESS",
+        /// An earlier call of the operation was lost; whether it took effect is not known, and nothing runs until somebody finds out.
+        UnknownOutcome = "UNKNOWN_OUTCOME",
+        /// The operation took effect before, and its result is not kept.
+        ResultNotKept = "RESULT_NOT_KEPT",
     }
 }
 

@@ -7,11 +7,13 @@ use core::fmt;
 
 use crate::context::CallContext;
 use crate::digest::{Digest, DigestBuilder};
+use crate::journal::OperationState;
 pub use crate::policy::By;
 
 mod ticket;
 
 pub use ticket::{Asked, Decided, LEASE_SLACK_MS, Presented, Ticket, TicketState};
+pub(crate) use ticket::{may_settle, proven};
 
 /// How long a token lives unless a host says otherwise, in milliseconds.
 pub const DEFAULT_TTL_MS: u64 = 60_000;
@@ -222,11 +224,11 @@ impl fmt::Display for CancelError {
 
 impl core::error::Error for CancelError {}
 
-/// Why a ticket in doubt stays in doubt.
+/// Why a ticket or an operation in doubt stays in doubt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReconcileError {
-    /// There is no such ticket, or it is another tenant's (invariant P2).
+    /// There is no such ticket or operation, or it is another tenant's (invariant P2).
     Unknown,
     /// Nobody known says it.
     Unauthenticated,
@@ -238,17 +240,20 @@ pub enum ReconcileError {
     StillUnknown,
     /// The ticket is not in doubt.
     NotInDoubt(TicketState),
+    /// The operation is not in doubt.
+    OperationNotInDoubt(OperationState),
 }
 
 impl fmt::Display for ReconcileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown => f.write_str("there is no such ticket"),
-            Self::Unauthenticated => f.write_str("only a known principal can settle a ticket"),
-            Self::MissingScope => write!(f, "the scope `{RECONCILE_SCOPE}` is needed to settle a ticket"),
+            Self::Unknown => f.write_str("there is no such ticket or operation"),
+            Self::Unauthenticated => f.write_str("only a known principal can settle what is in doubt"),
+            Self::MissingScope => write!(f, "the scope `{RECONCILE_SCOPE}` is needed to settle what is in doubt"),
             Self::NoProof => write!(f, "a proof is needed: how the outcome is known, in 1 to {MAX_PROOF} bytes"),
             Self::StillUnknown => f.write_str("an unknown outcome settles nothing"),
             Self::NotInDoubt(_) => f.write_str("the ticket is not in doubt"),
+            Self::OperationNotInDoubt(_) => f.write_str("the operation is not in doubt"),
         }
     }
 }

@@ -12,6 +12,7 @@
 //! - [`typed`]: Rust types that say themselves what they are on the wire.
 //! - [`context`]: who asks, through which channel, in which mode.
 //! - [`policy`], [`limit`], [`confirm`], [`intercept`]: the decisions, as pure functions over values.
+//! - [`journal`]: what runs at most once under an id of its caller's.
 //! - [`fixed`]: stores, a log and a registry in memory of a fixed size, for hosts without a heap.
 //! - [`redact`], [`audit`]: what may be written down, and the record itself.
 //! - [`call`]: the typed stages; [`step`]: the same stages as an enum for hosts that park calls.
@@ -37,6 +38,7 @@ pub mod fields;
 pub mod fixed;
 pub mod inspect;
 pub mod intercept;
+pub mod journal;
 pub mod json;
 pub mod limit;
 pub mod name;

@@ -110,6 +110,14 @@ pub fn check_scope(scope: &str) -> Result<(), NameError> {
     check(scope, MAX_NAME, SCOPE)
 }
 
+/// The id of an operation: 1 to 128 printable ASCII characters except space, `"`, `\` and `,`, as of a scope.
+///
+/// # Errors
+/// Says what is wrong with the id.
+pub fn check_operation(operation: &str) -> Result<(), NameError> {
+    check(operation, MAX_NAME, SCOPE)
+}
+
 /// A principal or a request id: 1 to 256 printable ASCII characters (space allowed inside).
 ///
 /// # Errors

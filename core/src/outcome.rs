@@ -13,6 +13,7 @@ use crate::confirm::Refusal;
 use crate::context::CallContext;
 use crate::json::{Object, write};
 use crate::limit::retry_after_seconds;
+use crate::name::check_operation;
 use crate::policy::By;
 use crate::redact::Secrets;
 use crate::request::Context;
@@ -43,6 +44,10 @@ pub const RESERVED_META: &[&str] = &[
     "timeout_limit",
     "audit_pending",
     "task_id",
+    "operation",
+    "attempt",
+    "replayed",
+    "journal_pending",
 ];
 
 /// Whether only the gate writes the member `name` of `meta`. A tool names its kind of result with `type`, unless the gate
@@ -92,7 +97,7 @@ impl<C: Context, T: Tool> Outcome<C, T> {
         }
     }
 
-    /// What the call did to the world.
+    /// What is known of the effect: of a call of an operation, of that of the operation, whichever call of it had it.
     pub fn effect(&self) -> Effect {
         self.end().effect()
     }
@@ -110,7 +115,7 @@ impl<C: Context, T: Tool> Outcome<C, T> {
     /// The tool's result, when the caller gets one.
     pub const fn output(&self) -> Option<&T::Output> {
         match self.end() {
-            End::Done(output) | End::Answered(output) => Some(output),
+            End::Done(output) | End::Answered(output) | End::Replayed(output) => Some(output),
             _ => None,
         }
     }
@@ -118,7 +123,7 @@ impl<C: Context, T: Tool> Outcome<C, T> {
     /// The tool's result by value.
     pub fn into_output(self) -> Option<T::Output> {
         match self.closed.ended.end {
-            End::Done(output) | End::Answered(output) => Some(output),
+            End::Done(output) | End::Answered(output) | End::Replayed(output) => Some(output),
             _ => None,
         }
     }
@@ -126,6 +131,16 @@ impl<C: Context, T: Tool> Outcome<C, T> {
     /// Whether the outcome is a question: nothing has run, and the caller is to come back with the token.
     pub const fn asks(&self) -> bool {
         matches!(self.end(), End::Asked { .. })
+    }
+
+    /// Whether the result is that of an earlier call of the same operation: this one ran nothing.
+    pub const fn replayed(&self) -> bool {
+        matches!(self.end(), End::Replayed(_))
+    }
+
+    /// Whether the journal could not be told how the call ended: another call of the operation will find it in doubt.
+    pub fn unkept(&self) -> bool {
+        self.context().facts().unkept
     }
 
     /// Whether the terminal record could not be written (invariant J8).
@@ -184,7 +199,7 @@ impl<C: Context, T: Tool> Outcome<C, T> {
     pub fn message(&self) -> Option<impl fmt::Display> {
         match self.end() {
             End::Asked { .. } => Some(Message::Summary(self)),
-            End::Done(output) | End::Answered(output) => output.message().map(Message::Text),
+            End::Done(output) | End::Answered(output) | End::Replayed(output) => output.message().map(Message::Text),
             _ => None,
         }
     }
@@ -225,7 +240,7 @@ impl<C: Context, T: Tool> Outcome<C, T> {
     /// Those of `out`, and of the tool's own output.
     pub fn write_data(&self, out: &mut dyn Write) -> fmt::Result {
         match self.end() {
-            End::Done(output) | End::Answered(output) => output.write_data(out),
+            End::Done(output) | End::Answered(output) | End::Replayed(output) => output.write_data(out),
             End::Planned => self.write_plan(out),
             End::Asked { token, expires_at, by } => {
                 let mut object = Object::begin(out)?;
@@ -325,6 +340,18 @@ impl<C: Context, T: Tool> Outcome<C, T> {
         }
         if matches!(self.end(), End::Answered(_)) {
             meta.boolean("cache_served", true)?;
+        }
+        if let Some(operation) = self.context().operation().filter(|operation| check_operation(operation).is_ok()) {
+            meta.text("operation", operation)?;
+        }
+        if let Some(attempt) = facts.attempt {
+            meta.number("attempt", u64::from(attempt.get()))?;
+        }
+        if matches!(self.end(), End::Replayed(_)) {
+            meta.boolean("replayed", true)?;
+        }
+        if facts.unkept {
+            meta.boolean("journal_pending", true)?;
         }
         if let (Some(spent), Some(spec)) = (facts.spent_ns(), self.spec())
             && spent > spec.deadline_ms().saturating_mul(1_000_000)
@@ -431,7 +458,12 @@ impl<C: Context, T: Tool> fmt::Display for ErrorText<'_, C, T> {
             return f.write_str("Too many refused calls; try again later");
         }
         match outcome.end() {
-            End::Planned | End::Asked { .. } | End::Answered(_) | End::Accepted(_) | End::Done(_) => Ok(()),
+            End::Planned
+            | End::Asked { .. }
+            | End::Replayed(_)
+            | End::Answered(_)
+            | End::Accepted(_)
+            | End::Done(_) => Ok(()),
             End::BadContext(error) => write!(f, "The call's context is unusable: {error}"),
             End::TooDeep => f.write_str("Too many calls stand above this one"),
             End::Shutdown => f.write_str("The gate is shutting down and takes no more calls"),
@@ -456,6 +488,7 @@ impl<C: Context, T: Tool> fmt::Display for ErrorText<'_, C, T> {
             End::Refused(Refusal::Undecided) => f.write_str("The approval has not been decided yet"),
             End::Refused(Refusal::Denied) => f.write_str("The approver denied the call"),
             End::Refused(_) => f.write_str("Invalid or expired confirmation token"),
+            End::OperationRefused(refusal) => write!(f, "{refusal}"),
             End::Vetoed(_) | End::InterceptorFailed(_) => f.write_str("Tool execution vetoed by an interceptor"),
             End::AnswerInvalid(_) => f.write_str("An interceptor's answer does not fit the tool's output schema"),
             End::AuditUnavailable => f.write_str("The call could not be recorded, so it was not run"),

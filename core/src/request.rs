@@ -108,6 +108,11 @@ pub trait Context {
     }
     /// What they ask.
     fn request(&self) -> Request<'_>;
+    /// The id under which the caller wants the call to be made at most once, which travels beside the arguments and is never read from
+    /// them; see [`crate::journal`]. None where a host does not say.
+    fn operation(&self) -> Option<&str> {
+        None
+    }
     /// The arguments' text, when it is UTF-8. The gate asks for it at each stage: a host that keeps the answer saves it from
     /// being checked anew each time.
     fn text(&self) -> Option<&str> {
@@ -144,6 +149,10 @@ macro_rules! context_behind {
 
         fn request(&self) -> Request<'_> {
             (**self).request()
+        }
+
+        fn operation(&self) -> Option<&str> {
+            (**self).operation()
         }
 
         fn text(&self) -> Option<&str> {
@@ -189,6 +198,7 @@ context_behind! {
 pub struct Envelope<'a, X = &'static str> {
     caller: CallContext<'a>,
     request: Request<'a>,
+    operation: Option<&'a str>,
     settings: Settings<'a>,
     facts: Facts,
     edits: Edits,
@@ -201,14 +211,30 @@ impl<'a> Envelope<'a> {
     /// text with many keys is refused.
     #[must_use]
     pub fn new(caller: CallContext<'a>, request: Request<'a>, settings: Settings<'a>, keys: &'a mut [KeySlot]) -> Self {
-        Self { caller, request, settings, facts: Facts::NONE, edits: Edits::new(), keys, texts: PhantomData }
+        Self {
+            caller,
+            request,
+            operation: None,
+            settings,
+            facts: Facts::NONE,
+            edits: Edits::new(),
+            keys,
+            texts: PhantomData,
+        }
+    }
+
+    /// The same call, to be made at most once under this id.
+    #[must_use]
+    pub const fn of_operation(mut self, operation: &'a str) -> Self {
+        self.operation = Some(operation);
+        self
     }
 
     /// The same call for a host that keeps short texts as `X`: rules that were read from a configuration are no constants.
     #[must_use]
     pub fn with_texts<X: AsRef<str>>(self) -> Envelope<'a, X> {
-        let Self { caller, request, settings, facts, edits, keys, texts: _ } = self;
-        Envelope { caller, request, settings, facts, edits, keys, texts: PhantomData }
+        let Self { caller, request, operation, settings, facts, edits, keys, texts: _ } = self;
+        Envelope { caller, request, operation, settings, facts, edits, keys, texts: PhantomData }
     }
 }
 
@@ -226,6 +252,10 @@ impl<'a, X: AsRef<str>> Context for Envelope<'a, X> {
 
     fn request(&self) -> Request<'_> {
         self.request
+    }
+
+    fn operation(&self) -> Option<&str> {
+        self.operation
     }
 
     fn edits(&self) -> &Edits {

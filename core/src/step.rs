@@ -16,11 +16,13 @@
 use crate::audit::AuditFault;
 use crate::call::{
     Admitted, Announced, Asking, Attempts, Authorized, Call, Cleared, Closed, Confirm, Confirmed, Ended, Finished,
-    IssueFault, Issued, Load, Loaded, Loading, Lookup, Redeeming, Requested, Resolved, StoreFault, TurnAway, Validated,
+    IssueFault, Issued, Live, Load, Loaded, Loading, Lookup, Operate, Operating, Redeeming, Requested, Resolved,
+    StoreFault, TurnAway, Validated,
 };
 use crate::confirm::{By, Refusal};
 use crate::digest::Digest;
 use crate::intercept::Interception;
+use crate::journal::{OperationRefusal, Recalled};
 use crate::limit::Allowance;
 use crate::outcome::Outcome;
 use crate::policy::Decision;
@@ -42,12 +44,16 @@ pub enum Step<C: Context, T: Tool> {
     Authorize(Call<C, T, Validated>),
     /// Charge the caller's budget.
     Charge(Call<C, T, Authorized>),
+    /// Ask the journal whether the operation was made, claiming nothing: `Operating::answer`.
+    Recall(Operating<C, T, Live>),
     /// Issue a ticket.
     Issue(Asking<C, T>),
     /// Claim a ticket, atomically.
     Redeem(Redeeming<C, T>),
     /// Ask the interceptors.
     Intercept(Call<C, T, Confirmed>),
+    /// Claim the operation at the journal, atomically: `Operating::answer`.
+    Claim(Operating<C, T, Cleared>),
     /// Record the intent durably, if [`Call::intent`] gives one.
     Intent(Call<C, T, Cleared>),
     /// Run the tool.
@@ -80,6 +86,18 @@ fn validate<C: Context, T: Tool>(call: Call<C, T, Resolved>) -> Step<C, T> {
     next(call.validate(), Step::Authorize)
 }
 
+fn confirm<C: Context, T: Tool>(call: Call<C, T, Live>) -> Step<C, T> {
+    next(call.confirm(), |confirm| match confirm {
+        Confirm::NotNeeded(call) => Step::Intercept(call),
+        Confirm::Ask(asking) => Step::Issue(asking),
+        Confirm::Redeem(redeeming) => Step::Redeem(redeeming),
+    })
+}
+
+fn announce<C: Context, T: Tool>(call: Call<C, T, Cleared>) -> Step<C, T> {
+    if call.spec().mutating { Step::Intent(call) } else { call.answer(Ok(())) }
+}
+
 impl<C: Context, T: Tool> Step<C, T> {
     /// The first step of a call received at `now`.
     pub fn start(ctx: C, now: Now) -> Self {
@@ -94,9 +112,11 @@ impl<C: Context, T: Tool> Step<C, T> {
             Self::Load(_) => "load",
             Self::Authorize(_) => "authorize",
             Self::Charge(_) => "charge",
+            Self::Recall(_) => "recall",
             Self::Issue(_) => "issue",
             Self::Redeem(_) => "redeem",
             Self::Intercept(_) => "intercept",
+            Self::Claim(_) => "claim",
             Self::Intent(_) => "intent",
             Self::Execute(_) => "execute",
             Self::Close(_) => "close",
@@ -141,13 +161,26 @@ impl<C: Context, T: Tool> Call<C, T, Validated> {
 impl<C: Context, T: Tool> Call<C, T, Authorized> {
     /// Replies to [`Step::Charge`].
     pub fn answer(self, answer: Result<Allowance, StoreFault>) -> Step<C, T> {
-        next(self.admit(answer).and_then(Call::<C, T, Admitted>::unless_planning).and_then(Call::confirm), |confirm| {
-            match confirm {
-                Confirm::NotNeeded(call) => Step::Intercept(call),
-                Confirm::Ask(asking) => Step::Issue(asking),
-                Confirm::Redeem(redeeming) => Step::Redeem(redeeming),
+        next(self.admit(answer).and_then(Call::<C, T, Admitted>::unless_planning).and_then(Call::recall), |operate| {
+            match operate {
+                Operate::NotNeeded(call) => confirm(call),
+                Operate::Ask(operating) => Step::Recall(operating),
             }
         })
+    }
+}
+
+impl<C: Context, T: Tool> Operating<C, T, Live> {
+    /// Replies to [`Step::Recall`]; `Ok(Err(OperationRefusal::Unsupported))` is what a host without a journal says.
+    pub fn answer(self, answer: Result<Result<Recalled<T::Output>, OperationRefusal>, StoreFault>) -> Step<C, T> {
+        next(self.recalled(answer), confirm)
+    }
+}
+
+impl<C: Context, T: Tool> Operating<C, T, Cleared> {
+    /// Replies to [`Step::Claim`].
+    pub fn answer(self, answer: Result<Result<Recalled<T::Output>, OperationRefusal>, StoreFault>) -> Step<C, T> {
+        next(self.claimed(answer), announce)
     }
 }
 
@@ -175,12 +208,10 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
 impl<C: Context, T: Tool> Call<C, T, Confirmed> {
     /// Replies to [`Step::Intercept`].
     pub fn answer(self, verdict: Interception<T::Output, C::Text>) -> Step<C, T> {
-        next(
-            self.intercept(verdict),
-            |call| {
-                if call.spec().mutating { Step::Intent(call) } else { call.answer(Ok(())) }
-            },
-        )
+        next(self.intercept(verdict).and_then(Call::claim), |operate| match operate {
+            Operate::NotNeeded(call) => announce(call),
+            Operate::Ask(operating) => Step::Claim(operating),
+        })
     }
 }
 

@@ -20,6 +20,7 @@ fn decision() -> Decision<'static> {
         arguments: Some(Digest::from_bytes([0x22; 32])),
         policy: None,
         ticket: Some(TICKET),
+        operation: None,
         what: "approved",
         refused: None,
         note: None,

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 use std::fmt::Debug;
+use std::num::NonZeroU32;
 
 use callgate_core::args::Args;
 use callgate_core::call::{Call, Confirm, Issued, Load, Loaded, Lookup, Ran, TaskId};
@@ -9,6 +10,7 @@ use callgate_core::confirm::{Binding, By, Token, caller_digest, principal_digest
 use callgate_core::context::CallContext;
 use callgate_core::digest::DigestKey;
 use callgate_core::intercept::Interception;
+use callgate_core::journal::Recalled;
 use callgate_core::json::KeySlot;
 use callgate_core::limit::Allowance;
 use callgate_core::policy::{ChannelTable, PolicyGate};
@@ -43,12 +45,22 @@ fn shows(what: &impl Debug, name: &str) {
 
 /// Takes a call through all its steps, and gives the name of each.
 fn steps(spec: ToolSpec<'static>, token: Option<&str>) -> Vec<&'static str> {
+    steps_of(spec, token, None)
+}
+
+/// The same for a call of an operation.
+fn steps_of(spec: ToolSpec<'static>, token: Option<&str>, operation: Option<&'static str>) -> Vec<&'static str> {
     let (key, probe) = (DigestKey::new([7; 32]), Probe(spec));
     let arguments = format!(r#"{{"note":"{CANARY}"}}"#);
     let caller = CallContext::cli("r-1");
     let mut keys = [KeySlot::default(); 4];
     let request = Request { tool: "probe", arguments: arguments.as_bytes(), token };
-    let mut step = Step::start(Envelope::new(caller, request, Settings::new(&key), &mut keys), Now::ZERO);
+    let envelope = Envelope::new(caller, request, Settings::new(&key), &mut keys);
+    let envelope = match operation {
+        Some(operation) => envelope.of_operation(operation),
+        None => envelope,
+    };
+    let mut step = Step::start(envelope, Now::ZERO);
     let mut names = Vec::new();
     loop {
         names.push(step.name());
@@ -75,6 +87,14 @@ fn steps(spec: ToolSpec<'static>, token: Option<&str>) -> Vec<&'static str> {
             Step::Charge(call) => {
                 shows(&call, "Authorized");
                 call.answer(Ok(Allowance::Unlimited))
+            }
+            Step::Recall(operating) => {
+                shows(&operating, "Operating");
+                operating.answer(Ok(Ok(Recalled::Free(NonZeroU32::MIN))))
+            }
+            Step::Claim(operating) => {
+                shows(&operating, "Operating");
+                operating.answer(Ok(Ok(Recalled::Free(NonZeroU32::MIN))))
             }
             Step::Issue(asking) => {
                 shows(&asking, "Asking");
@@ -130,6 +150,23 @@ fn g5_each_step_says_what_it_is() {
     assert_eq!(
         steps(spec().mutating().with_confirm(ConfirmBy::Caller), Some(&TOKEN.to_string())),
         ["find", "load", "authorize", "redeem", "intercept", "intent", "execute", "close", "settle", "record", "done"]
+    );
+    assert_eq!(
+        steps_of(spec().mutating(), None, Some("op")),
+        [
+            "find",
+            "authorize",
+            "charge",
+            "recall",
+            "intercept",
+            "claim",
+            "intent",
+            "execute",
+            "close",
+            "settle",
+            "record",
+            "done"
+        ]
     );
     let asked = steps(spec().with_confirm(ConfirmBy::Caller), None);
     assert_eq!(asked, ["find", "authorize", "charge", "issue", "close", "record", "done"]);

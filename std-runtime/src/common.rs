@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_core::call::{Call, Closed, Finished, Lookup, Ran, Requested, StoreFault, TaskId};
+use callgate_core::call::{Call, Closed, End, Finished, Lookup, Ran, Requested, StoreFault, TaskId};
 use callgate_core::confirm::DEFAULT_TTL_MS;
 use callgate_core::context::CallContext;
 use callgate_core::digest::{Digest, DigestKey};
@@ -22,6 +22,7 @@ use crate::confirmations::{ConfirmationStore, FinishError, Guarantee};
 use crate::contain::contain;
 use crate::entropy::{EntropyError, OsEntropy, SharedEntropy};
 use crate::failure::{Failure, Stopped};
+use crate::journal::{self, Journal, JournalAnswer, KeptReply, OperationRefusal};
 use crate::limiter::RateLimiter;
 use crate::observer::Observers;
 use crate::output::Reply;
@@ -201,14 +202,11 @@ pub struct Common {
 }
 
 impl Common {
-    /// Whether a store of this guarantee may hold the confirmation of a call of the tool of `spec`.
+    /// Whether a store of this guarantee may hold the confirmation or the operation of a call of the tool of `spec`.
     pub fn trusts(&self, store: Guarantee, spec: &ToolSpec<'_>) -> bool {
         let good = !spec.dangerous || store.meets(self.irreversible_bar);
         if !good {
-            tracing::error!(
-                tool = spec.name,
-                "the store of confirmations vouches for less than an irreversible tool needs"
-            );
+            tracing::error!(tool = spec.name, "a store vouches for less than an irreversible tool needs");
         }
         good
     }
@@ -316,6 +314,23 @@ impl Common {
         (ran.after(now.nanos_since(started)), end)
     }
 
+    /// Whether `journal` may be asked about a call of the tool of `spec`; what a gate says where it may not.
+    ///
+    /// # Errors
+    /// There is no journal, or it vouches for too little.
+    pub fn journal_for<'j, J: ?Sized>(
+        &self,
+        journal: Option<&'j J>,
+        guarantee: impl FnOnce(&J) -> Guarantee,
+        spec: &ToolSpec<'_>,
+    ) -> Result<&'j J, JournalAnswer<Reply>> {
+        match journal {
+            None => Err(Ok(Err(OperationRefusal::Unsupported))),
+            Some(journal) if !self.trusts(guarantee(journal), spec) => Err(Err(StoreFault)),
+            Some(journal) => Ok(journal),
+        }
+    }
+
     /// Whether the end of a run is as good as the end of its call, because nothing that takes time comes between the two.
     pub const fn ends_with_its_run(&self, spec: &ToolSpec<'_>) -> bool {
         spec.output_schema.is_none() && self.cache.is_none()
@@ -334,6 +349,7 @@ pub fn settle<C: Context>(
     closed: &mut Closed<C, Arc<Tool>>,
     limiter: Option<&dyn RateLimiter>,
     confirmations: &dyn ConfirmationStore,
+    journal: Option<&dyn Journal>,
 ) {
     let settlement = closed.settlement();
     if settlement.is_empty() {
@@ -356,7 +372,24 @@ pub fn settle<C: Context>(
         (Some(key), Some(limiter)) => contain(|| limiter.attempt(&key)).unwrap_or(Err(StoreFault)),
         _ => Ok(Allowance::Unlimited),
     };
+    let kept = match (settlement.operation, journal) {
+        (Some(finish), Some(journal)) => {
+            let told = contain(|| journal.finish(&finish, kept_result(closed).as_ref())).unwrap_or(Err(StoreFault));
+            journal::finish_told(told, finish.effect)
+        }
+        _ => Ok(()),
+    };
+    closed.kept(kept);
     closed.settle(attempts);
+}
+
+/// The result that a journal keeps of a call.
+#[doc(hidden)]
+pub fn kept_result<C: Context>(closed: &Closed<C, Arc<Tool>>) -> Option<KeptReply> {
+    match closed.end() {
+        End::Done(reply) => reply.keep(),
+        _ => None,
+    }
 }
 
 /// Warns of a refund that was lost.
@@ -451,9 +484,9 @@ macro_rules! common_options {
             self
         }
 
-        /// What the store of confirmations has to vouch for where a tool can do damage that cannot be undone (`dangerous`): the
-        /// confirmation of such a call is refused, as `STORE_UNAVAILABLE`, where the store vouches for less. Nothing by default; a
-        /// host whose tools move money sets `Guarantee::ALL`.
+        /// What the store of confirmations, and the journal, have to vouch for where a tool can do damage that cannot be undone
+        /// (`dangerous`): the confirmation of such a call, or a call of an operation, is refused, as `STORE_UNAVAILABLE`, where the
+        /// store vouches for less. Nothing by default; a host whose tools move money sets `Guarantee::ALL`.
         pub const fn irreversible_needs(mut self, bar: $crate::confirmations::Guarantee) -> Self {
             self.common.irreversible_bar = bar;
             self

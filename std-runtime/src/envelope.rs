@@ -22,6 +22,7 @@ const INLINE_KEYS: usize = 16;
 pub struct Envelope<'a> {
     caller: CallContext<'a>,
     request: Request<'a>,
+    operation: Option<&'a str>,
     /// The arguments' text as the request has it, if it is one.
     text: Option<&'a str>,
     settings: &'a Arc<GateSettings>,
@@ -38,6 +39,7 @@ pub struct OwnedEnvelope {
     tool: Box<str>,
     arguments: Sent,
     token: Option<Arc<str>>,
+    operation: Option<Arc<str>>,
     settings: Arc<GateSettings>,
     facts: Facts,
     edits: Edits,
@@ -114,6 +116,7 @@ impl<'a> Envelope<'a> {
         Self {
             caller,
             request,
+            operation: None,
             text,
             settings,
             snapshot: None,
@@ -122,6 +125,12 @@ impl<'a> Envelope<'a> {
             edits: Edits::new(),
             keys,
         }
+    }
+
+    /// The same call, to be made at most once under this id.
+    pub(crate) const fn of_operation(mut self, operation: Option<&'a str>) -> Self {
+        self.operation = operation;
+        self
     }
 
     /// Goes on with what was taken out of the reserved argument: a token, unless there is one beside the arguments, and the
@@ -153,6 +162,10 @@ impl Context for Envelope<'_> {
 
     fn request(&self) -> Request<'_> {
         effective(&self.request, self.snapshot.as_deref(), self.token.as_deref())
+    }
+
+    fn operation(&self) -> Option<&str> {
+        self.operation
     }
 
     fn text(&self) -> Option<&str> {
@@ -211,6 +224,7 @@ impl Detach for Box<Envelope<'_>> {
             keys: exact_keys(arguments.as_bytes()),
             arguments,
             token: request.token.map(Arc::from),
+            operation: self.operation.map(Arc::from),
             settings: Arc::clone(self.settings),
             facts: Facts::NONE,
             edits: self.edits.clone(),
@@ -250,6 +264,7 @@ impl OwnedEnvelope {
             keys: exact_keys(arguments.as_bytes()),
             arguments,
             token: request.token.map(Arc::from).or(taken),
+            operation: None,
             settings,
             facts: Facts::NONE,
             edits: Edits::new(),
@@ -258,6 +273,13 @@ impl OwnedEnvelope {
 }
 
 impl OwnedEnvelope {
+    /// The same call, to be made at most once under this id.
+    #[must_use]
+    pub fn of_operation(mut self, operation: Option<Arc<str>>) -> Self {
+        self.operation = operation;
+        self
+    }
+
     /// Lends a run what this call holds already, so that it need not be copied.
     #[must_use]
     pub fn lend(&self, host: OwnedHost) -> OwnedHost {
@@ -277,6 +299,10 @@ impl Context for OwnedEnvelope {
             Sent::Text(text) => Some(text),
             Sent::Bytes(_) => None,
         }
+    }
+
+    fn operation(&self) -> Option<&str> {
+        self.operation.as_deref()
     }
 
     fn caller(&self) -> CallContext<'_> {
@@ -333,6 +359,7 @@ impl Detach for Box<OwnedEnvelope> {
             keys: self.keys.clone(),
             arguments: self.arguments.clone(),
             token: self.token.clone(),
+            operation: self.operation.clone(),
             settings: Arc::clone(&self.settings),
             facts: Facts::NONE,
             edits: self.edits.clone(),

@@ -52,6 +52,7 @@ pub mod future;
 pub mod gate;
 pub mod guarantee;
 pub mod interceptors;
+pub mod journal;
 pub mod limiter;
 pub mod listing;
 mod lock;

@@ -1,5 +1,7 @@
 //! What a tool's body returns when it succeeds.
 
+mod kept;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{LazyLock, OnceLock};

@@ -385,7 +385,7 @@ impl<'c> Link<'c> {
         })
     }
 
-    fn run(&self, sql: &str) -> Result<(), DatabaseError> {
+    pub(crate) fn run(&self, sql: &str) -> Result<(), DatabaseError> {
         self.operation(|connection| connection.execute_batch(sql))
     }
 

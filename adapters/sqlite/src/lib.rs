@@ -1,4 +1,5 @@
-//! Stores of the gate in one SQLite file, which several processes may share: confirmations, the nonces of signed consent, and the audit log.
+//! Stores of the gate in one SQLite file, which several processes may share: confirmations, operations and
+//! their results, the nonces of signed consent, and the audit log.
 //!
 //! What is answered is on the disk: the file is in WAL mode with `synchronous=FULL`, every step is one transaction that begins with
 //! `BEGIN IMMEDIATE`, and a step that fails answers a fault, never a guess (invariants F1, J3). SQLite is compiled in.
@@ -39,6 +40,7 @@ mod fault_tests;
 #[cfg(test)]
 mod faults;
 mod grant;
+mod journal;
 mod lines;
 mod nonces;
 mod schema;
@@ -51,5 +53,6 @@ pub use audit::SqliteAudit;
 pub use confirmations::SqliteConfirmations;
 pub use database::Database;
 pub use error::DatabaseError;
+pub use journal::SqliteJournal;
 pub use lines::Lines;
 pub use nonces::SqliteNonces;

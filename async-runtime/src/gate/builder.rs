@@ -14,6 +14,7 @@ use super::{DEFAULT_STAGE_LIMIT, Gate, Parts};
 use crate::audit::AuditSeam;
 use crate::confirmations::ConfirmationSeam;
 use crate::interceptors::Interceptors;
+use crate::journal::JournalSeam;
 use crate::limiter::LimiterSeam;
 use crate::policy::PolicySeam;
 use crate::runtime::{self, Runtime};
@@ -31,6 +32,7 @@ pub struct GateBuilder {
     limiter: Option<LimiterSeam>,
     unlimited: bool,
     confirmations: Option<ConfirmationSeam>,
+    journal: Option<JournalSeam>,
     interceptors: Interceptors,
     audit: Option<AuditSeam>,
     stage_limit: Duration,
@@ -51,6 +53,7 @@ impl GateBuilder {
             limiter: None,
             unlimited: false,
             confirmations: None,
+            journal: None,
             interceptors: Interceptors::new(),
             audit: None,
             stage_limit: DEFAULT_STAGE_LIMIT,
@@ -80,6 +83,13 @@ impl GateBuilder {
     /// Keeps pending confirmations in this store instead of in memory.
     pub fn confirmations(mut self, store: impl Into<ConfirmationSeam>) -> Self {
         self.confirmations = Some(store.into());
+        self
+    }
+
+    /// Keeps operations in this journal. Without one, calls that carry the id of an operation are refused: there is none by default,
+    /// because one in memory would forget with the process what its callers rely on.
+    pub fn journal(mut self, journal: impl Into<JournalSeam>) -> Self {
+        self.journal = Some(journal.into());
         self
     }
 
@@ -129,6 +139,7 @@ impl GateBuilder {
             policy,
             limiter,
             confirmations,
+            journal: self.journal,
             interceptors: self.interceptors,
             audit: self.audit,
             stage_limit: self.stage_limit,

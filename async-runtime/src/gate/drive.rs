@@ -11,7 +11,7 @@ use std::time::Duration;
 use callgate_core::audit::AuditFault;
 use callgate_core::call::{
     Admitted, Announced, Asking, Authorized, Call, Cleared, Confirm, Confirmed, End, IssueFault, Issued, Live, Load,
-    Loaded, Loading, Lookup, Redeeming, StoreFault, TurnAway, Validated,
+    Loaded, Loading, Lookup, Operate, Operating, Redeeming, StoreFault, TurnAway, Validated,
 };
 use callgate_core::confirm::{By, Refusal};
 use callgate_core::context::CallContext;
@@ -28,6 +28,7 @@ use callgate_std::contain::{contain, contained};
 use callgate_std::envelope::OwnedEnvelope;
 use callgate_std::future::BoxFuture;
 use callgate_std::interceptors::weigh;
+use callgate_std::journal::{self, JournalAnswer, OperationRefusal, OperationRequest};
 use callgate_std::output::Reply;
 use callgate_std::policy;
 use callgate_std::slots::Slots;
@@ -35,9 +36,10 @@ use callgate_std::tool::Tool;
 use futures_lite::future::or;
 
 use super::execute::{Execution, start};
-use super::parked::{Carried, Fork, Over, Parked, Passage, Received};
+use super::parked::{Carried, Ended, Fork, Over, Parked, Passage, Received};
 use super::{CallOptions, Gate, Outcome};
 use crate::audit::Entry;
+use crate::journal::JournalSeam;
 use crate::seam::Seam;
 
 type At<S> = Parked<Call<Carried, Arc<Tool>, S>>;
@@ -145,7 +147,8 @@ impl Gate {
         let received = common.now();
         let caller = CapturedContext::from(caller);
         let settings = Arc::clone(&common.settings);
-        let envelope = OwnedEnvelope::captured(caller.clone(), request, settings, common.accept_reserved_argument);
+        let envelope = OwnedEnvelope::captured(caller.clone(), request, settings, common.accept_reserved_argument)
+            .of_operation(options.operation);
         let mut passage = Passage::new(self.clone(), caller, request.tool, received);
         passage.updates = options.updates;
         if let Some(cancellation) = &options.cancellation {
@@ -244,6 +247,10 @@ async fn approach(mut call: Parked<Received>) -> Result<At<Announced>, Over> {
     let call = call.step(Call::unless_planning)?;
     // Before a token is asked for or used up.
     let call = unless_cancelled(call)?;
+    let call = match operate(call, Call::recall)? {
+        Operates::NotNeeded(call) => call,
+        Operates::Ask(operating) => gate.recall(operating).await?,
+    };
     let call = match confirm(call)? {
         Confirms::NotNeeded(call) => call,
         Confirms::Ask(asking) => gate.ask(asking).await?,
@@ -251,6 +258,10 @@ async fn approach(mut call: Parked<Received>) -> Result<At<Announced>, Over> {
     };
     let call = gate.intercept(call).await?;
     let call = unless_cancelled(call)?;
+    let call = match operate(call, Call::claim)? {
+        Operates::NotNeeded(call) => call,
+        Operates::Ask(operating) => gate.claim_operation(operating).await?,
+    };
     let call = gate.announce(call).await?;
     common.executing(&call.stage().subject());
     Ok(call)
@@ -333,7 +344,54 @@ fn confirm(call: At<Live>) -> Result<Confirms, Over> {
     })
 }
 
+/// [`Operate`], parked.
+enum Operates<S: Send> {
+    NotNeeded(At<S>),
+    Ask(Parked<Operating<Carried, Arc<Tool>, S>>),
+}
+
+fn operate<S: Send>(
+    call: At<S>,
+    asks: impl FnOnce(Call<Carried, Arc<Tool>, S>) -> Result<Operate<Carried, Arc<Tool>, S>, Ended>,
+) -> Result<Operates<S>, Over> {
+    let operate = call.step(|call| asks(call).map(Fork))?;
+    Ok(match operate.fork() {
+        (Operate::NotNeeded(call), passage) => Operates::NotNeeded(Parked::new(call, passage)),
+        (Operate::Ask(operating), passage) => Operates::Ask(Parked::new(operating, passage)),
+    })
+}
+
 impl Gate {
+    async fn recall(&self, mut call: Parked<Operating<Carried, Arc<Tool>, Live>>) -> Result<At<Live>, Over> {
+        let (journal, spec) = (self.0.journal.as_ref(), call.stage().call().spec());
+        let recalled = match self.0.common.journal_for(journal, JournalSeam::guarantee, spec) {
+            Err(told) => told,
+            Ok(journal) => {
+                let asked: Option<JournalAnswer> = ask!(self, call, journal, |journal, operating| Some(operating.presented()) => |presented| {
+                    journal.recall(&presented)
+                });
+                journal::delivered(asked.unwrap_or(Err(StoreFault)))
+            }
+        };
+        call.step(|operating| operating.recalled(recalled))
+    }
+
+    async fn claim_operation(
+        &self,
+        mut call: Parked<Operating<Carried, Arc<Tool>, Cleared>>,
+    ) -> Result<At<Cleared>, Over> {
+        let claimed = match &self.0.journal {
+            None => Ok(Err(OperationRefusal::Unsupported)),
+            Some(journal) => {
+                let asked: Option<JournalAnswer> = ask!(self, call, journal, |journal, operating| Some(OperationRequest::of(operating)) => |request| {
+                    journal.claim(&request)
+                });
+                journal::delivered(asked.unwrap_or(Err(StoreFault)))
+            }
+        };
+        call.step(|operating| operating.claimed(claimed))
+    }
+
     async fn load(
         &self,
         mut call: Parked<Loading<Carried, Arc<Tool>>>,

@@ -9,6 +9,7 @@ use callgate_core::limit::Allowance;
 use callgate_core::time::Now;
 use callgate_std::common;
 use callgate_std::contain::contain;
+use callgate_std::journal;
 use callgate_std::tool::Tool;
 
 use super::background::Accepted;
@@ -74,6 +75,7 @@ impl Gate {
         self.0.audit.as_ref().is_none_or(Seam::is_immediate)
             && self.0.limiter.as_ref().is_none_or(Seam::is_immediate)
             && self.0.confirmations.is_immediate()
+            && self.0.journal.as_ref().is_none_or(Seam::is_immediate)
     }
 
     /// Records without waiting for anything but the sink itself.
@@ -93,8 +95,12 @@ impl Gate {
             Some(Seam::Immediate(limiter)) => Some(&**limiter),
             _ => None,
         };
+        let journal = match &self.0.journal {
+            Some(Seam::Immediate(journal)) => Some(&**journal),
+            _ => None,
+        };
         if let Seam::Immediate(store) = &self.0.confirmations {
-            common::settle(closed, limiter, &**store);
+            common::settle(closed, limiter, &**store, journal);
         }
     }
 }
@@ -120,7 +126,7 @@ impl Closing {
         let mut closing = self;
         let settlement = closing.stage().settlement();
         let (refund, attempt) = (settlement.refund.is_some(), settlement.attempt.is_some());
-        let (withdraw, finish) = (settlement.withdraw, settlement.finish);
+        let (withdraw, finish, operation) = (settlement.withdraw, settlement.finish, settlement.operation);
         if let Some(limiter) = gate.0.limiter.as_ref().filter(|_| refund) {
             let refunded = ask!(gate, closing, limiter, |limiter, closed| closed.settlement().refund => |refund| {
                 limiter.refund(&refund)
@@ -151,6 +157,16 @@ impl Closing {
                 charged.unwrap_or(Err(StoreFault))
             }
         };
+        if let (Some(finish), Some(journal)) = (operation, &gate.0.journal) {
+            let result = common::kept_result(closing.stage());
+            let told = ask!(gate, closing, journal, |journal, _closed| Some((finish, result.clone())) => |told| {
+                journal.finish(&told.0, told.1.as_ref())
+            });
+            let kept = journal::finish_told(told.unwrap_or(Err(StoreFault)), finish.effect);
+            if let Some(closed) = &mut closing.closed {
+                closed.kept(kept);
+            }
+        }
         if let Some(closed) = &mut closing.closed
             && !closed.settlement().is_empty()
         {

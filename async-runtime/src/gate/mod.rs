@@ -40,6 +40,7 @@ pub use follow::{Followed, Following};
 use crate::audit::AuditSeam;
 use crate::confirmations::ConfirmationSeam;
 use crate::interceptors::Interceptors;
+use crate::journal::JournalSeam;
 use crate::limiter::LimiterSeam;
 use crate::policy::PolicySeam;
 use crate::runtime::Runtime;
@@ -61,6 +62,7 @@ struct Parts {
     policy: PolicySeam,
     limiter: Option<LimiterSeam>,
     confirmations: ConfirmationSeam,
+    journal: Option<JournalSeam>,
     interceptors: Interceptors,
     audit: Option<AuditSeam>,
     stage_limit: Duration,
@@ -81,6 +83,10 @@ pub struct CallOptions {
     /// Takes what the tool tells on its way. The tool waits while it is full; a receiver that is gone makes the tool's next chunk
     /// fail.
     pub updates: Option<async_channel::Sender<Update>>,
+    /// The id of the operation that the call is to be one of: under it, it takes effect at most once. A call that comes again has the
+    /// result of the one that ran, is refused while that is under way, and hears where it is not known what became of it
+    /// ([`callgate_std::journal`]). Refused where the gate has no journal.
+    pub operation: Option<Arc<str>>,
 }
 
 impl CallOptions {
@@ -94,6 +100,13 @@ impl CallOptions {
     #[must_use]
     pub fn cancelled_by(mut self, cancellation: Cancellation) -> Self {
         self.cancellation = Some(cancellation);
+        self
+    }
+
+    /// The same, for a call of this operation.
+    #[must_use]
+    pub fn of_operation(mut self, operation: impl Into<Arc<str>>) -> Self {
+        self.operation = Some(operation.into());
         self
     }
 

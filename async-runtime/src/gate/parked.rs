@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_core::call::{Asking, Call, Confirm, Executing, Load, Loading, Redeeming, Requested};
+use callgate_core::call::{Asking, Call, Confirm, Executing, Load, Loading, Operate, Operating, Redeeming, Requested};
 use callgate_core::request::Request;
 use callgate_core::time::{Instant, Now};
 use callgate_std::cancellation::Cancellation;
@@ -111,6 +111,12 @@ impl GiveUp for Redeeming<Carried, Arc<Tool>> {
     }
 }
 
+impl<S: Send> GiveUp for Operating<Carried, Arc<Tool>, S> {
+    fn give_up(self, _: Now) -> Ended {
+        self.cancel()
+    }
+}
+
 /// A call whose tool was started.
 pub(super) struct Started {
     pub(super) run: Executing<Carried, Arc<Tool>>,
@@ -141,6 +147,15 @@ impl GiveUp for Fork<Confirm<Carried, Arc<Tool>>> {
             Confirm::NotNeeded(call) => call.give_up(now),
             Confirm::Ask(asking) => asking.give_up(now),
             Confirm::Redeem(redeeming) => redeeming.give_up(now),
+        }
+    }
+}
+
+impl<S: Send> GiveUp for Fork<Operate<Carried, Arc<Tool>, S>> {
+    fn give_up(self, now: Now) -> Ended {
+        match self.0 {
+            Operate::NotNeeded(call) => call.give_up(now),
+            Operate::Ask(operating) => operating.give_up(now),
         }
     }
 }

@@ -213,6 +213,8 @@ impl Host {
                     let allowance = self.charge(call.charge());
                     call.answer(allowance)
                 }
+                Step::Recall(operating) => Step::Close(operating.unsupported()),
+                Step::Claim(operating) => Step::Close(operating.unsupported()),
                 Step::Issue(asking) => {
                     let issued = self.issue(&asking);
                     asking.answer(issued)

@@ -61,6 +61,7 @@ pub(super) fn granted(
         arguments: None,
         policy: Some(config.digest()),
         ticket: None,
+        operation: None,
         what: "consent",
         refused: Some((code, refusal.as_str())),
         note: None,

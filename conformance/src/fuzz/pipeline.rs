@@ -231,6 +231,8 @@ impl<'d> World<'d> {
                 trace.refused |= !allowance.is_admitted();
                 call.answer(Ok(allowance))
             }
+            Step::Recall(operating) => Step::Close(operating.unsupported()),
+            Step::Claim(operating) => Step::Close(operating.unsupported()),
             Step::Issue(asking) => {
                 trace.refused = true;
                 let issued =
@@ -378,9 +380,9 @@ const fn rank<C: Context, T: Tool>(step: &Step<C, T>) -> u8 {
         Step::Load(_) => 2,
         Step::Authorize(_) => 3,
         Step::Charge(_) => 4,
-        Step::Issue(_) | Step::Redeem(_) => 5,
+        Step::Recall(_) | Step::Issue(_) | Step::Redeem(_) => 5,
         Step::Intercept(_) => 6,
-        Step::Intent(_) => 7,
+        Step::Claim(_) | Step::Intent(_) => 7,
         Step::Execute(_) => 8,
         Step::Close(_) => 9,
         Step::Settle(_) => 10,

@@ -62,6 +62,8 @@ impl Surroundings {
                 let charged = self.charge(call.charge());
                 call.answer(charged)
             }
+            Step::Recall(operating) => Step::Close(operating.unsupported()),
+            Step::Claim(operating) => Step::Close(operating.unsupported()),
             Step::Issue(asking) => {
                 let issued = self.issue(&asking);
                 asking.answer(issued)

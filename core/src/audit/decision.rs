@@ -24,6 +24,8 @@ pub struct Decision<'a> {
     pub policy: Option<Digest>,
     /// The ticket; `None` for a consent that names none.
     pub ticket: Option<Digest>,
+    /// The id of the operation that it is about, for a decision about one.
+    pub operation: Option<&'a str>,
     /// What is decided, in a word: `approve`, `deny`, `cancel`, `resolve`, `consent`.
     pub what: &'static str,
     /// Why it does not count; `None` before it is known whether it does.

@@ -1,6 +1,7 @@
 //! One record of the audit trail.
 
 use core::fmt;
+use core::num::NonZeroU32;
 
 use super::decision::Decision;
 use crate::args::Args;
@@ -10,6 +11,7 @@ use crate::code::{Code, Effect, Station};
 use crate::context::CallContext;
 use crate::digest::Digest;
 use crate::json::Object;
+use crate::name::check_operation;
 use crate::policy::By;
 use crate::redact::{RedactedText, Redaction, Secrets};
 use crate::request::Context;
@@ -99,7 +101,7 @@ pub struct Record<'a> {
     pub code: Option<Code>,
     /// What the caller was told instead, when its attempts were used up.
     pub told: Option<Code>,
-    /// What the call did to the world; [`Effect::Unknown`] for an intent.
+    /// What this call did to the world; [`Effect::Unknown`] for an intent.
     pub effect: Effect,
     /// How the call ended, in a word: `done`, `asked`, `planned`, `answered`, `denied` and so on.
     pub end: &'static str,
@@ -115,6 +117,10 @@ pub struct Record<'a> {
     pub granted: bool,
     /// The run that a call was accepted as, in its terminal record and in that of the run's completion.
     pub task: Option<TaskId>,
+    /// The id of the operation that the call is one of, as its caller gave it.
+    pub operation: Option<&'a str>,
+    /// Which attempt of it, once the call claimed it.
+    pub attempt: Option<u32>,
     /// Whether the channel is one that nobody configured.
     pub unknown_channel: bool,
     /// How long the call took, in nanoseconds.
@@ -145,11 +151,14 @@ impl<'a> Record<'a> {
             effect: Effect::Unknown,
             end: "intent",
             check: None,
-            rule: facts.rule,
+            rule: facts.rule(),
             ticket: facts.ticket,
             confirmed_by: if facts.held.confirms() { facts.confirm } else { None },
             granted: facts.held == Held::Grant,
             task: facts.task,
+            // One outside its grammar is no name to write down.
+            operation: ctx.operation().filter(|operation| check_operation(operation).is_ok()),
+            attempt: facts.attempt.map(NonZeroU32::get),
             unknown_channel: facts.unknown_channel,
             took_ns: 0,
             lease_ms: None,
@@ -173,11 +182,12 @@ impl<'a> Record<'a> {
         record.station = ended.station;
         record.code = ended.end.code();
         record.told = closed.throttled.map(|_| Code::RateLimited);
-        record.effect = ended.end.effect();
+        record.effect = ended.end.own_effect();
         record.end = ended.end.name();
         record.check = match &ended.end {
             End::Denied(denial) => Some(denial.check().as_str()),
             End::Refused(refusal) => Some(refusal.as_str()),
+            End::OperationRefused(refusal) => Some(refusal.as_str()),
             End::StoreFault(store) => Some(store.as_str()),
             _ => None,
         };
@@ -200,7 +210,7 @@ impl<'a> Record<'a> {
     /// The record of a decision about a pending call.
     #[must_use]
     pub fn decision(decision: &Decision<'a>) -> Self {
-        let Decision { at, by, tool, arguments, policy, ticket, what, refused, note, redaction } = *decision;
+        let Decision { at, by, tool, arguments, policy, ticket, operation, what, refused, note, redaction } = *decision;
         Self {
             kind: Kind::Decision,
             at,
@@ -220,6 +230,8 @@ impl<'a> Record<'a> {
             confirmed_by: None,
             granted: false,
             task: None,
+            operation,
+            attempt: None,
             unknown_channel: false,
             took_ns: 0,
             lease_ms: None,
@@ -310,6 +322,10 @@ impl<'a> Record<'a> {
         }
         if let Some(task) = self.task {
             object.display("task", &task)?;
+        }
+        object.optional("operation", self.operation)?;
+        if let Some(attempt) = self.attempt {
+            object.number("attempt", attempt.into())?;
         }
         if self.unknown_channel {
             object.boolean("unknown_channel", true)?;

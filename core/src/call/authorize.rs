@@ -23,7 +23,7 @@ impl<C: Context, T: Tool> Call<C, T, Validated> {
                 let floor =
                     confirmation_required(self.tool.spec(), &ChannelPolicy::new(""), permission.consent.is_some());
                 let facts = self.ctx.facts_mut();
-                facts.rule = permission.rule();
+                facts.set_rule(permission.rule());
                 facts.unknown_channel = permission.unknown_channel;
                 facts.confirm = permission.confirm.max(floor);
                 Ok(self.advance())

@@ -75,6 +75,7 @@ impl<C: Detach, T: Tool + Clone> Executing<C, T> {
         let mut copy = call.ctx.detach();
         let same = copy.request().arguments == call.ctx.request().arguments
             && copy.request().tool == call.ctx.request().tool
+            && copy.operation() == call.ctx.operation()
             && copy.edits() == call.ctx.edits()
             && is_same_caller(&copy.caller(), &call.ctx.caller());
         if !same {

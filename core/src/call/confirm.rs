@@ -8,6 +8,7 @@ use crate::code::Station;
 use crate::confirm::{Binding, By, Presented, Refusal, Token, call_digest, caller_digest, principal_digest};
 use crate::context::CallContext;
 use crate::digest::Digest;
+use crate::journal::OperationRefusal;
 use crate::request::Context;
 use crate::time::Timestamp;
 use crate::tool::{ConfirmBy, Tool};
@@ -45,8 +46,12 @@ impl<C: Context, T: Tool> Call<C, T, Live> {
     /// asked: a token that was shown is used up or refused, never ignored.
     ///
     /// # Errors
-    /// The call ends when its arguments cannot be digested in the room that the host gave.
+    /// The call ends when its arguments cannot be digested in the room that the host gave, and when it is one of an operation that no
+    /// journal was asked for.
     pub fn confirm(mut self) -> Result<Confirm<C, T>, Ended<C, T>> {
+        if self.ctx.operation().is_some() && !self.ctx.facts().recalled {
+            return Err(self.end(Station::Confirm, End::OperationRefused(OperationRefusal::Unsupported)));
+        }
         let presented = self.ctx.facts().ticket;
         if presented.is_none() && self.ctx.facts().confirm.is_none() {
             return Ok(Confirm::NotNeeded(self.advance()));

@@ -1,11 +1,14 @@
 //! Stage 12: a call that ended is settled, recorded and only then answered.
 
+use core::num::NonZeroU32;
+
 use crate::audit::{AuditFault, Record};
 use crate::clamp::ClampError;
 use crate::code::{Code, Effect, Station};
 use crate::confirm::{By, Refusal, Token, call_digest};
 use crate::context::{ContextError, Mode};
 use crate::digest::Digest;
+use crate::journal::{OperationRefusal, operation_key};
 use crate::json::{KeysFull, ReadError};
 use crate::limit::{Allowance, LimitKey, Receipt, refund_for};
 use crate::outcome::Outcome;
@@ -66,6 +69,10 @@ pub enum End<O, F, X> {
     NoApprover,
     /// The token is not good for this call.
     Refused(Refusal),
+    /// The operation was made before, and this is its result.
+    Replayed(O),
+    /// The call is one of an operation that cannot be made now.
+    OperationRefused(OperationRefusal),
     /// An interceptor vetoed.
     Vetoed(X),
     /// An interceptor failed, which vetoes.
@@ -99,7 +106,12 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
     /// The code of a call that ended so; `None` for a success.
     pub fn code(&self) -> Option<Code> {
         Some(match self {
-            Self::Planned | Self::Asked { .. } | Self::Answered(_) | Self::Accepted(_) | Self::Done(_) => return None,
+            Self::Planned
+            | Self::Asked { .. }
+            | Self::Replayed(_)
+            | Self::Answered(_)
+            | Self::Accepted(_)
+            | Self::Done(_) => return None,
             Self::BadContext(_) | Self::Malformed(_) | Self::Invalid | Self::Unclampable(_) | Self::NoRoom(_) => {
                 Code::ValidationError
             }
@@ -115,6 +127,7 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
             Self::Refused(Refusal::Undecided) => Code::ApprovalPending,
             Self::Refused(Refusal::Denied) => Code::ApprovalDenied,
             Self::Refused(_) => Code::ConfirmationInvalid,
+            Self::OperationRefused(refusal) => refusal.code(),
             Self::Vetoed(_) | Self::InterceptorFailed(_) => Code::Vetoed,
             Self::AnswerInvalid(_) | Self::OutputInvalid(_) => Code::OutputInvalid,
             Self::AuditUnavailable => Code::AuditUnavailable,
@@ -150,6 +163,8 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
             Self::Asked { .. } => "asked",
             Self::NoApprover => "no_approver",
             Self::Refused(_) => "refused",
+            Self::Replayed(_) => "replayed",
+            Self::OperationRefused(_) => "operation_refused",
             Self::Vetoed(_) => "vetoed",
             Self::InterceptorFailed(_) => "interceptor_failed",
             Self::Answered(_) => "answered",
@@ -165,16 +180,23 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
         }
     }
 
-    /// What a call that ended so did to the world.
+    /// What a call that ended so means for the world, as its caller is told: of a call of an operation, what the operation did, whichever
+    /// call of it that was. See [`own_effect`](Self::own_effect).
     pub fn effect(&self) -> Effect {
         match self {
-            Self::Done(_) | Self::OutputInvalid(_) => Effect::Done,
+            Self::Replayed(_) | Self::Done(_) | Self::OutputInvalid(_) => Effect::Done,
+            Self::OperationRefused(refusal) => refusal.effect(),
             Self::Failed(failure) => failure.effect(),
             Self::Accepted(_) | Self::Panicked(_) | Self::TimedOut | Self::Cancelled { started: true } => {
                 Effect::Unknown
             }
             _ => Effect::None,
         }
+    }
+
+    /// What this very call did to the world, as it is recorded.
+    pub fn own_effect(&self) -> Effect {
+        if self.started() { self.effect() } else { Effect::None }
     }
 
     /// Whether the tool's body was started.
@@ -193,6 +215,9 @@ impl<O, F: ToolFailure, X> End<O, F, X> {
 
     /// Whether the call was refused for what the caller sent or is: what draws from the budget of attempts (invariant R3).
     pub const fn is_refusal(&self) -> bool {
+        if let Self::OperationRefused(refusal) = self {
+            return refusal.is_the_callers();
+        }
         matches!(
             self,
             Self::BadContext(_)
@@ -286,6 +311,21 @@ pub struct Settlement<'a> {
     pub withdraw: Option<Digest>,
     /// Tell the store what became of the call that claimed this ticket (invariant J4). Not of one that was accepted and goes on.
     pub finish: Option<Finish>,
+    /// Tell the journal what became of the call that claimed this operation, with the result if it ended with [`End::Done`], and tell
+    /// [`Closed::kept`] if that failed. Not of one that was accepted and goes on.
+    pub operation: Option<FinishOperation>,
+}
+
+/// What became of a call that claimed an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a journal in another process has to make it of what it was sent")]
+pub struct FinishOperation {
+    /// The operation; see [`operation_key`].
+    pub key: Digest,
+    /// The attempt that the call was.
+    pub attempt: NonZeroU32,
+    /// What it did.
+    pub effect: Effect,
 }
 
 /// What became of a call that claimed a ticket.
@@ -304,7 +344,11 @@ impl Settlement<'_> {
     /// Whether there is nothing to do.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.refund.is_none() && self.attempt.is_none() && self.withdraw.is_none() && self.finish.is_none()
+        self.refund.is_none()
+            && self.attempt.is_none()
+            && self.withdraw.is_none()
+            && self.finish.is_none()
+            && self.operation.is_none()
     }
 }
 
@@ -328,7 +372,7 @@ impl<C: Context, T: Tool> Closed<C, T> {
         let facts = ctx.facts();
         with_caller(ctx, |caller| {
             if caller.mode == Mode::Plan {
-                return Settlement { refund: None, attempt: None, withdraw: None, finish: None };
+                return Settlement { refund: None, attempt: None, withdraw: None, finish: None, operation: None };
             }
             // A call that asked keeps its charge: the answer comes with a call that is not charged again (invariant R7).
             let paid = end.started() || matches!(end, End::Asked { .. });
@@ -339,14 +383,23 @@ impl<C: Context, T: Tool> Closed<C, T> {
                 attempt: end.is_refusal().then(|| LimitKey::of_attempts(caller)),
                 withdraw: match end {
                     End::Refused(refusal) if refusal.is_mismatch() => facts.ticket,
+                    // A token that was shown is used up, also where it was not needed.
+                    End::Replayed(_) if facts.held == Held::Nothing => facts.ticket,
                     _ => None,
                 },
                 finish: match (end, facts.ticket) {
                     (End::Accepted(_), _) => None,
                     (end, Some(ticket)) if facts.held != Held::Nothing => {
-                        Some(Finish { ticket, call: call_digest(caller.request_id), effect: end.effect() })
+                        Some(Finish { ticket, call: call_digest(caller.request_id), effect: end.own_effect() })
                     }
                     _ => None,
+                },
+                operation: match (end, facts.attempt) {
+                    (End::Accepted(_), _) | (_, None) => None,
+                    (end, Some(attempt)) => ctx
+                        .operation()
+                        .and_then(|operation| operation_key(caller, operation))
+                        .map(|key| FinishOperation { key, attempt, effect: end.own_effect() }),
                 },
             }
         })
@@ -360,6 +413,12 @@ impl<C: Context, T: Tool> Closed<C, T> {
             Ok(Allowance::Granted { .. } | Allowance::Unlimited) => None,
             Err(StoreFault) => Some(None),
         };
+    }
+
+    /// Takes the journal's answer for [`Settlement::operation`]. A call that it could not be told of is in doubt there; that does not undo
+    /// what happened, so the outcome is the same and says so in its meta, as for a record that could not be written (invariant J8).
+    pub fn kept(&mut self, answer: Result<(), StoreFault>) {
+        self.ended.ctx.facts_mut().unkept = answer.is_err();
     }
 
     /// How the call ended.

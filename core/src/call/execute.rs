@@ -6,6 +6,7 @@ use crate::args::Args;
 use crate::audit::{AuditFault, Record};
 use crate::code::Station;
 use crate::context::CallContext;
+use crate::journal::OperationRefusal;
 use crate::request::Context;
 use crate::tool::{Tool, ToolSpec};
 
@@ -29,8 +30,12 @@ impl<C: Context, T: Tool> Call<C, T, Cleared> {
     /// Takes the audit sink's answer to [`Call::intent`]; `Ok` where there was none to record.
     ///
     /// # Errors
-    /// The call ends when the intent could not be recorded (invariants F1, J8).
+    /// The call ends when the intent could not be recorded (invariants F1, J8), and when it is one of an operation that it did not
+    /// claim.
     pub fn announce(self, answer: Result<(), AuditFault>) -> Result<Call<C, T, Announced>, Ended<C, T>> {
+        if self.ctx.operation().is_some() && self.ctx.facts().attempt.is_none() {
+            return Err(self.end(Station::EmitExecuting, End::OperationRefused(OperationRefusal::Unsupported)));
+        }
         match answer {
             Ok(()) => Ok(self.advance()),
             Err(AuditFault) => Err(self.end(Station::EmitExecuting, End::AuditUnavailable)),

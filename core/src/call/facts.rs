@@ -1,7 +1,7 @@
 //! What was found out about a call on its way.
 
 use core::fmt;
-use core::num::NonZeroU64;
+use core::num::{NonZeroU32, NonZeroU64};
 
 use crate::digest::Digest;
 use crate::limit::Receipt;
@@ -16,7 +16,8 @@ pub struct Facts {
     pub(crate) started: Now,
     pub(crate) arguments: Option<Digest>,
     pub(crate) ticket: Option<Digest>,
-    pub(crate) rule: Option<i64>,
+    /// Says nothing unless `has_rule` does: an `Option` of it would take twice the room.
+    pub(super) rule: i64,
     pub(crate) receipt: Receipt,
     /// Nanoseconds that the tool's body took, and one more, so that it needs no room to be absent.
     pub(super) spent: Option<NonZeroU64>,
@@ -26,6 +27,13 @@ pub struct Facts {
     pub(crate) unknown_channel: bool,
     pub(crate) held: Held,
     pub(crate) clamped: bool,
+    pub(super) has_rule: bool,
+    /// The journal was asked for the call's operation, and has none that stands in its way.
+    pub(super) recalled: bool,
+    /// The journal does not know how the call ended.
+    pub(crate) unkept: bool,
+    /// The attempt of its operation that the call is.
+    pub(crate) attempt: Option<NonZeroU32>,
 }
 
 /// What a call holds of a confirmation, in one byte.
@@ -53,7 +61,7 @@ impl Facts {
         started: Now::ZERO,
         arguments: None,
         ticket: None,
-        rule: None,
+        rule: 0,
         receipt: Receipt::NONE,
         spent: None,
         confirm: None,
@@ -62,7 +70,20 @@ impl Facts {
         unknown_channel: false,
         held: Held::Nothing,
         clamped: false,
+        has_rule: false,
+        recalled: false,
+        unkept: false,
+        attempt: None,
     };
+
+    /// The rule that allowed the call.
+    pub(crate) fn rule(&self) -> Option<i64> {
+        self.has_rule.then_some(self.rule)
+    }
+
+    pub(super) fn set_rule(&mut self, rule: Option<i64>) {
+        (self.rule, self.has_rule) = (rule.unwrap_or_default(), rule.is_some());
+    }
 
     /// How long the tool's body took, in nanoseconds, if it ran.
     pub(crate) fn spent_ns(&self) -> Option<u64> {
@@ -86,6 +107,10 @@ impl Facts {
             unknown_channel,
             held,
             clamped,
+            has_rule,
+            recalled,
+            unkept,
+            attempt,
         } = *self;
         Self {
             started,
@@ -100,6 +125,10 @@ impl Facts {
             unknown_channel,
             held,
             clamped,
+            has_rule,
+            recalled,
+            unkept,
+            attempt,
         }
     }
 }

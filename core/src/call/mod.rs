@@ -13,6 +13,7 @@
 //! - nothing is intercepted before it is authorized, admitted and confirmed;
 //! - a tool's body is reached only with a [`Permit`], and a permit only from an announced call;
 //! - a planned call has no transition to execution (invariant R4);
+//! - a call with the id of an operation that no journal was asked for ends refused: a driver that knows of no journal needs no line for it;
 //! - an [`crate::outcome::Outcome`] exists only behind an acknowledged terminal record (invariant J1).
 //!
 //! # What a compile error means
@@ -81,6 +82,7 @@ mod execute;
 mod facts;
 mod intercept;
 mod look;
+mod operate;
 mod resolve;
 mod validate;
 
@@ -88,11 +90,12 @@ pub use admit::{Admitted, Charge, ChargeMode, Live};
 pub use authorize::Authorized;
 pub use background::{Detach, TaskId};
 pub use confirm::{Asking, Confirm, Confirmed, DEFAULT_APPROVER_SCOPE, IssueFault, Issued, Redeeming};
-pub use end::{Attempts, Closed, End, Ended, Finish, Refund, Settlement};
+pub use end::{Attempts, Closed, End, Ended, Finish, FinishOperation, Refund, Settlement};
 pub use execute::{Announced, Executing, Finished, Permit, Ran};
 pub use facts::Facts;
 pub(crate) use facts::Held;
 pub use intercept::Cleared;
+pub use operate::{Operate, Operating};
 pub use resolve::{Load, Loaded, Loading, Lookup, Requested, Resolved, Store, StoreFault, TurnAway};
 pub use validate::Validated;
 

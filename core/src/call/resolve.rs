@@ -4,7 +4,8 @@ use core::marker::PhantomData;
 
 use crate::code::Station;
 use crate::confirm::{Binding, Refusal, Token, caller_digest};
-use crate::name::check_tool_name;
+use crate::context::ContextError;
+use crate::name::{check_operation, check_tool_name};
 use crate::request::{Context, Request, with_caller};
 use crate::time::Now;
 use crate::tool::Tool;
@@ -81,6 +82,8 @@ impl<C: Context> Call<C, (), Requested> {
         let refused = with_caller(&self.ctx, |caller| {
             if let Err(error) = caller.check() {
                 Some(End::BadContext(error))
+            } else if let Some(Err(reason)) = self.ctx.operation().map(check_operation) {
+                Some(End::BadContext(ContextError { field: "operation", reason }))
             } else if caller.depth > self.ctx.settings().max_depth {
                 Some(End::TooDeep)
             } else {
@@ -238,6 +241,8 @@ pub enum Store {
     Confirmations,
     /// Rate limits.
     Limits,
+    /// Operations and their results.
+    Journal,
 }
 
 impl Store {
@@ -247,6 +252,7 @@ impl Store {
         match self {
             Self::Confirmations => "confirmations",
             Self::Limits => "limits",
+            Self::Journal => "journal",
         }
     }
 }

@@ -141,6 +141,31 @@ impl Decided {
     }
 }
 
+/// Whether `by` may settle what is in doubt for a requester of this tenant.
+pub(crate) fn may_settle(by: &CallContext<'_>, tenant: Option<&str>) -> Result<(), ReconcileError> {
+    if by.tenant != tenant {
+        return Err(ReconcileError::Unknown);
+    }
+    if by.known_principal().is_none() {
+        return Err(ReconcileError::Unauthenticated);
+    }
+    if !by.scopes.contains(RECONCILE_SCOPE) {
+        return Err(ReconcileError::MissingScope);
+    }
+    Ok(())
+}
+
+/// What settles: an effect that is known, and how.
+pub(crate) fn proven(effect: Effect, proof: &str) -> Result<Effect, ReconcileError> {
+    if proof.trim().is_empty() || proof.len() > MAX_PROOF {
+        return Err(ReconcileError::NoProof);
+    }
+    if effect == Effect::Unknown {
+        return Err(ReconcileError::StillUnknown);
+    }
+    Ok(effect)
+}
+
 impl Ticket {
     /// A fresh ticket, good for `ttl_ms` milliseconds from `now`. Where approvers answer, one is enough.
     #[must_use]
@@ -267,24 +292,11 @@ impl Ticket {
         by: &CallContext<'_>,
         tenant: Option<&str>,
     ) -> Result<(), ReconcileError> {
-        if by.tenant != tenant {
-            return Err(ReconcileError::Unknown);
-        }
-        if by.known_principal().is_none() {
-            return Err(ReconcileError::Unauthenticated);
-        }
-        if !by.scopes.contains(RECONCILE_SCOPE) {
-            return Err(ReconcileError::MissingScope);
-        }
+        may_settle(by, tenant)?;
         if self.state != TicketState::InDoubt {
             return Err(ReconcileError::NotInDoubt(self.state));
         }
-        if proof.trim().is_empty() || proof.len() > MAX_PROOF {
-            return Err(ReconcileError::NoProof);
-        }
-        if effect == Effect::Unknown {
-            return Err(ReconcileError::StillUnknown);
-        }
+        let effect = proven(effect, proof)?;
         self.state = TicketState::Done(effect);
         Ok(())
     }

@@ -9,6 +9,7 @@
 
 mod confirmation;
 mod inspection;
+mod operations;
 mod order;
 mod outcomes;
 mod world;

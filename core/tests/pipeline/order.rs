@@ -48,7 +48,9 @@ fn worlds() -> impl Strategy<Value = World> {
         prop::option::weighted(0.3, answer()),
     );
     let host = (answer(), answer(), answer(), answer(), says(), answer(), body(), answer(), answer());
-    (tool, host).prop_map(|(tool, host)| World {
+    let operation = prop_oneof![4 => Just(None), 3 => Just(Some("op-1")), 1 => Just(Some("no id"))];
+    let journal = (operation, answer(), answer(), answer());
+    (tool, host, journal).prop_map(|(tool, host, journal)| World {
         tool_known: tool.0,
         hidden: tool.1,
         mutating: tool.2,
@@ -64,6 +66,10 @@ fn worlds() -> impl Strategy<Value = World> {
         body: host.6,
         terminal: host.7,
         attempts: host.8,
+        operation: journal.0,
+        recalls: journal.1,
+        takes: journal.2,
+        keeps: journal.3,
     })
 }
 
@@ -101,13 +107,17 @@ const ORDER: &[&str] = &[
     "load",
     "decide",
     "charge",
+    "recall",
     "issue",
     "claim",
     "judge",
+    "take",
     "record intent",
     "run",
     "refund",
     "withdraw",
+    "finish",
+    "keep",
     "attempt",
     "record terminal",
 ];
@@ -183,14 +193,18 @@ proptest! {
         let faulty = (asked("load") && world.load != Answer::Good)
             || (asked("decide") && matches!(world.policy, Some(Answer::Refuses | Answer::Fails)))
             || (asked("charge") && world.limiter != Answer::Good)
+            || (asked("recall") && world.recalls != Answer::Good)
             || asked("issue")
             || (asked("claim") && world.claim != Answer::Good)
             || (asked("judge") && world.says != Says::Continue)
+            || (asked("take") && world.takes != Answer::Good)
             || (asked("record intent") && world.intent != Answer::Good);
         if faulty {
             prop_assert_eq!(host.effects.get(), 0);
             prop_assert_eq!(effect, Effect::None);
         }
+        // J3: no call of an operation has an effect without a claim.
+        prop_assert!(world.operation.is_none() || host.effects.get() == 0 || asked("take"));
         // What the outcome says of the effect is what happened.
         prop_assert_eq!(effect == Effect::None, host.effects.get() == 0);
         if effect == Effect::Unknown {
@@ -209,7 +223,7 @@ proptest! {
         );
         prop_assert_eq!(planned.effects.get(), 0);
         prop_assert_eq!(planned.remaining(), before);
-        for forbidden in ["issue", "claim", "judge", "record intent", "run", "refund", "withdraw", "attempt"] {
+        for forbidden in ["recall", "issue", "claim", "judge", "take", "keep", "record intent", "run", "refund", "withdraw", "attempt"] {
             prop_assert!(!planned.transcript.borrow().iter().any(|entry| entry.starts_with(forbidden)));
         }
         // R5: up to the plan's end the real call takes the same way. Consent is asked for only by the real call.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use callgate_core::args::Args;
 use callgate_core::audit::{AuditFault, Record, chain::Head};
 use callgate_core::call::{
-    Asking, Call, Cleared, Closed, Confirm, Confirmed, Ended, Finished, IssueFault, Issued, Load, Loaded, Loading,
-    Lookup, Permit, Ran, Redeeming, StoreFault,
+    Asking, Call, Cleared, Closed, Confirm, Confirmed, End, Ended, Finished, IssueFault, Issued, Load, Loaded, Loading,
+    Lookup, Operate, Permit, Ran, Redeeming, StoreFault,
 };
 use callgate_core::clamp::Clamp;
 use callgate_core::code::Code;
@@ -15,6 +15,7 @@ use callgate_core::confirm::{Asked, By, DecideError, Decided, Refusal, Ticket, T
 use callgate_core::context::{CallContext, Mode, Scopes};
 use callgate_core::digest::{Digest, DigestKey};
 use callgate_core::intercept::Interception;
+use callgate_core::journal::{Operation, OperationRefusal, OperationState, PresentedOperation, Recalled};
 use callgate_core::json::KeySlot;
 use callgate_core::limit::{Allowance, Bucket, Quota, Receipt};
 use callgate_core::outcome::Outcome;
@@ -75,6 +76,12 @@ pub(crate) struct World {
     pub(crate) body: Body,
     pub(crate) terminal: Answer,
     pub(crate) attempts: Answer,
+    /// The id of the operation that calls are of, where nothing else is said.
+    pub(crate) operation: Option<&'static str>,
+    /// What the journal says before a yes is asked for, to a claim, and to what became of it.
+    pub(crate) recalls: Answer,
+    pub(crate) takes: Answer,
+    pub(crate) keeps: Answer,
 }
 
 impl World {
@@ -96,6 +103,10 @@ impl World {
             body: Body::Returns,
             terminal: Answer::Good,
             attempts: Answer::Good,
+            operation: None,
+            recalls: Answer::Good,
+            takes: Answer::Good,
+            keeps: Answer::Good,
         }
     }
 }
@@ -132,6 +143,10 @@ pub(crate) struct Host {
     pub(crate) channels: ChannelTable<'static>,
     pub(crate) key: DigestKey,
     tickets: RefCell<BTreeMap<[u8; 32], (Ticket, Vec<u8>)>>,
+    /// Operations, each with its result.
+    journal: RefCell<BTreeMap<[u8; 32], (Operation, Option<&'static str>)>>,
+    /// The id of the operation that the next calls are of.
+    pub(crate) operation: Cell<Option<&'static str>>,
     bucket: Cell<Bucket>,
     head: Cell<Head>,
     next_token: Cell<u8>,
@@ -165,12 +180,15 @@ impl Host {
         let mut spec = ToolSpec::new("probe", "A tool under test").with_fields(CLAMPED).with_confirm(world.confirm);
         spec.mutating = world.mutating;
         spec.scopes = Scopes::new(world.scopes);
+        let operation = Cell::new(world.operation);
         Self {
             world,
             tool: Probe { spec, schema: Schema::object(PROPERTIES) },
             channels: ChannelTable::DEFAULTS,
             key: DigestKey::new([9; 32]),
             tickets: RefCell::default(),
+            journal: RefCell::default(),
+            operation,
             bucket: Cell::new(Bucket::FRESH),
             head: Cell::new(Head::EMPTY),
             next_token: Cell::new(1),
@@ -293,6 +311,55 @@ impl Host {
         }
     }
 
+    /// What the journal answers, claiming if it is asked to.
+    fn operate(
+        &self,
+        presented: &PresentedOperation,
+        answer: Answer,
+        claims: bool,
+    ) -> Result<Result<Recalled<&'static str>, OperationRefusal>, StoreFault> {
+        self.note(if claims { "take" } else { "recall" });
+        match answer {
+            Answer::Fails => Err(StoreFault),
+            Answer::Refuses => Ok(Err(OperationRefusal::Full)),
+            Answer::Good => {
+                let (mut journal, now) = (self.journal.borrow_mut(), self.clock().wall);
+                let kept = journal.get(presented.key.as_bytes()).copied();
+                let operation = kept.map(|(operation, _)| operation);
+                let free = if claims {
+                    Operation::claim(operation.as_ref(), presented, now).map(|claimed| {
+                        claimed.map(|claimed| {
+                            let _ = journal.insert(*presented.key.as_bytes(), (claimed, None));
+                            claimed.attempt
+                        })
+                    })
+                } else {
+                    Operation::look(operation.as_ref(), presented, now).map(|found| match found {
+                        Recalled::Free(attempt) => Some(attempt),
+                        Recalled::Completed(()) => None,
+                    })
+                };
+                Ok(match free {
+                    Err(refusal) => Err(refusal),
+                    Ok(Some(attempt)) => Ok(Recalled::Free(attempt)),
+                    Ok(None) => {
+                        kept.and_then(|(_, result)| result).map(Recalled::Completed).ok_or(OperationRefusal::NotKept)
+                    }
+                })
+            }
+        }
+    }
+
+    /// Where the operations stand, and their attempts.
+    pub(crate) fn operations(&self) -> Vec<(OperationState, u32)> {
+        self.journal.borrow().values().map(|(operation, _)| (operation.state, operation.attempt.get())).collect()
+    }
+
+    /// Puts another result in the place of those that are kept.
+    pub(crate) fn forge_results(&self, result: &'static str) {
+        self.journal.borrow_mut().values_mut().for_each(|(_, kept)| *kept = Some(result));
+    }
+
     fn judge(&self, _: &Subject<'_>) -> Interception<&'static str, &'static str> {
         self.note("judge");
         match self.world.says {
@@ -365,7 +432,19 @@ impl Host {
                 let _ = ticket.finish(finish.call, finish.effect);
             }
         }
-        if settlement.attempt.is_some() {
+        let operation = settlement.operation;
+        if let Some(finish) = operation {
+            self.note(format!("keep {}", finish.effect.as_str()));
+            if self.world.keeps == Answer::Fails {
+                closed.kept(Err(StoreFault));
+            } else if let Some((operation, result)) = self.journal.borrow_mut().get_mut(finish.key.as_bytes()) {
+                let told = operation.settle(finish.attempt, finish.effect, self.clock().wall);
+                if let (Ok(()), End::Done(output)) = (told, closed.end()) {
+                    *result = Some(*output);
+                }
+            }
+        }
+        if closed.settlement().attempt.is_some() {
             self.note("attempt");
             closed.settle(match self.world.attempts {
                 Answer::Good => Ok(Allowance::Unlimited),
@@ -377,7 +456,11 @@ impl Host {
 
     fn envelope<'a>(&'a self, sent: &Sent<'a>, keys: &'a mut [KeySlot]) -> Envelope<'a> {
         let request = Request { tool: sent.tool, arguments: sent.arguments, token: sent.token };
-        Envelope::new(sent.caller, request, Settings::new(&self.key), keys)
+        let envelope = Envelope::new(sent.caller, request, Settings::new(&self.key), keys);
+        match self.operation.get() {
+            Some(operation) => envelope.of_operation(operation),
+            None => envelope,
+        }
     }
 
     /// Drives the call through the typed stages.
@@ -405,7 +488,13 @@ impl Host {
         let decision = self.decide(&call.subject());
         let call = call.authorize(decision)?;
         let allowance = self.charge(call.charge());
-        let call = call.admit(allowance)?.unless_planning()?;
+        let call = match call.admit(allowance)?.unless_planning()?.recall()? {
+            Operate::NotNeeded(call) => call,
+            Operate::Ask(operating) => {
+                let recalled = self.operate(&operating.presented(), self.world.recalls, false);
+                operating.recalled(recalled)?
+            }
+        };
         let call = match call.confirm()? {
             Confirm::NotNeeded(call) => call,
             Confirm::Ask(asking) => {
@@ -418,7 +507,13 @@ impl Host {
             }
         };
         let verdict = self.judge(&call.subject());
-        let mut call = call.intercept(verdict)?;
+        let mut call = match call.intercept(verdict)?.claim()? {
+            Operate::NotNeeded(call) => call,
+            Operate::Ask(operating) => {
+                let claimed = self.operate(&operating.presented(), self.world.takes, true);
+                operating.claimed(claimed)?
+            }
+        };
         let recorded = match call.intent() {
             Some(intent) => self.record(&intent, self.world.intent),
             None => Ok(()),
@@ -448,6 +543,14 @@ impl Host {
                 Step::Charge(call) => {
                     let allowance = self.charge(call.charge());
                     call.answer(allowance)
+                }
+                Step::Recall(operating) => {
+                    let recalled = self.operate(&operating.presented(), self.world.recalls, false);
+                    operating.answer(recalled)
+                }
+                Step::Claim(operating) => {
+                    let claimed = self.operate(&operating.presented(), self.world.takes, true);
+                    operating.answer(claimed)
                 }
                 Step::Issue(asking) => {
                     let issued = self.issue(&asking);

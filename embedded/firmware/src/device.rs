@@ -210,6 +210,8 @@ impl<'r, const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: 
             }
             Step::Authorize(call) => decide(call),
             Step::Charge(call) => self.charged(call, now),
+            Step::Recall(operating) => Step::Close(operating.unsupported()),
+            Step::Claim(operating) => Step::Close(operating.unsupported()),
             Step::Issue(asking) => self.issued(asking, now),
             Step::Redeem(redeeming) => self.redeemed(redeeming, now),
             Step::Intercept(call) => call.answer(Interception::Continue),

@@ -269,6 +269,8 @@ impl Host {
                     let charged = call.charge().map_or(Ok(Allowance::Unlimited), |charge| self.charge(&charge));
                     call.answer(charged)
                 }
+                Step::Recall(operating) => Step::Close(operating.unsupported()),
+                Step::Claim(operating) => Step::Close(operating.unsupported()),
                 Step::Issue(asking) => {
                     let issued = {
                         let summary = asking.summary();

@@ -19,9 +19,9 @@ use crate::render::approver;
 const MOST: usize = 10_000;
 
 /// How many tickets the reaper takes in one step of the store.
-const AT_ONCE: usize = 256;
+pub(super) const AT_ONCE: usize = 256;
 /// The channel of what the gate does by itself.
-const OWN_CHANNEL: &str = "gate";
+pub(super) const OWN_CHANNEL: &str = "gate";
 
 /// What approvers do at a gate. Made by [`Gate::approvals`].
 ///
@@ -266,7 +266,13 @@ impl<'g> Approvals<'g> {
         })
     }
 
-    fn about<'d>(self, ticket: Digest, by: &CallContext<'d>, what: &'static str, note: Option<&'d str>) -> Decision<'d>
+    pub(super) fn about<'d>(
+        self,
+        ticket: Digest,
+        by: &CallContext<'d>,
+        what: &'static str,
+        note: Option<&'d str>,
+    ) -> Decision<'d>
     where
         'g: 'd,
     {
@@ -279,6 +285,7 @@ impl<'g> Approvals<'g> {
             arguments: None,
             policy: settings.policy,
             ticket: Some(ticket),
+            operation: None,
             what,
             refused: None,
             note,
@@ -287,7 +294,7 @@ impl<'g> Approvals<'g> {
     }
 
     /// Records a decision, then has it take effect, and records once more when it does not.
-    fn recorded<R>(
+    pub(super) fn recorded<R>(
         self,
         decision: &Decision<'_>,
         step: impl FnOnce() -> Result<R, DecisionFault>,
@@ -299,7 +306,7 @@ impl<'g> Approvals<'g> {
         })
     }
 
-    fn record(self, decision: &Decision<'_>) -> Result<(), ()> {
+    pub(super) fn record(self, decision: &Decision<'_>) -> Result<(), ()> {
         match &self.0.0.audit {
             None => Ok(()),
             Some(audit) => match contain(|| audit.record(&Record::decision(decision))) {

@@ -10,6 +10,7 @@ use crate::clock::{SharedClock, SystemClock};
 use crate::common::{CommonBuilder, GateError};
 use crate::confirmations::{Capacity, ConfirmationStore, MemoryConfirmations};
 use crate::interceptors::Interceptors;
+use crate::journal::Journal;
 use crate::limiter::{DEFAULT_KEYS, MemoryLimiter, Quotas, RateLimiter};
 use crate::output::Reply;
 use crate::policy::{ChannelPolicies, Policy};
@@ -23,6 +24,7 @@ pub struct GateBuilder {
     limiter: Option<Arc<dyn RateLimiter>>,
     unlimited: bool,
     confirmations: Option<Arc<dyn ConfirmationStore>>,
+    journal: Option<Arc<dyn Journal>>,
     interceptors: Interceptors<Reply>,
     audit: Option<Arc<dyn Audit + Send + Sync>>,
     clock: SharedClock,
@@ -43,6 +45,7 @@ impl GateBuilder {
             limiter: None,
             unlimited: false,
             confirmations: None,
+            journal: None,
             interceptors: Interceptors::new(),
             audit: None,
             clock: SystemClock::shared(),
@@ -73,6 +76,13 @@ impl GateBuilder {
     /// Keeps pending confirmations in this store instead of in memory.
     pub fn confirmations(mut self, store: Arc<dyn ConfirmationStore>) -> Self {
         self.confirmations = Some(store);
+        self
+    }
+
+    /// Keeps operations in this journal. Without one, calls that carry the id of an operation are refused: there is none by default,
+    /// because one in memory would forget with the process what its callers rely on.
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = Some(journal);
         self
     }
 
@@ -128,6 +138,7 @@ impl GateBuilder {
             policy,
             limiter,
             confirmations,
+            journal: self.journal,
             interceptors: self.interceptors,
             audit: self.audit,
             cancelled: self.cancelled,

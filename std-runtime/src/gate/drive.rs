@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use callgate_core::audit::{AuditFault, Record};
 use callgate_core::call::{
-    Asking, Call, Charge, Confirm, End, Executing, Finished, IssueFault, Issued, Load, Loaded, Lookup, Permit,
-    Requested, StoreFault, TurnAway,
+    Asking, Call, Charge, Cleared, Confirm, End, Executing, Finished, IssueFault, Issued, Live, Load, Loaded, Lookup,
+    Operate, Operating, Permit, Requested, StoreFault, TurnAway,
 };
 use callgate_core::code::{Code, Effect};
 use callgate_core::confirm::{By, Refusal};
@@ -26,6 +26,7 @@ use crate::context::random_request_id;
 use crate::envelope::{Envelope, OwnedEnvelope};
 use crate::failure::Failure;
 use crate::future::{BoxFuture, block_on_until};
+use crate::journal::{self, Journal, JournalAnswer, OperationRefusal, OperationRequest};
 use crate::lock::{AtomicBool, Mutex, Ordering, lock};
 use crate::output::Reply;
 use crate::policy;
@@ -46,10 +47,21 @@ impl Gate {
         request: Request<'a>,
         follower: Option<&Follower<'_>>,
     ) -> Outcome<'a> {
+        self.drive_operation(caller, None, request, follower)
+    }
+
+    /// The same for a call that may be one of an operation.
+    pub(super) fn drive_operation<'a>(
+        &'a self,
+        caller: &CallContext<'a>,
+        operation: Option<&'a str>,
+        request: Request<'a>,
+        follower: Option<&Follower<'_>>,
+    ) -> Outcome<'a> {
         let received = self.0.common.now();
-        let mut guard = Guard { gate: self, caller, request, received, done: false };
+        let mut guard = Guard { gate: self, caller, operation, request, received, done: false };
         let mut places = Places::default();
-        let driven = self.drive(self.receive(caller, request, received), &mut places, follower);
+        let driven = self.drive(self.receive(caller, operation, request, received), &mut places, follower);
         let (ended, over, run) = match driven {
             Err(ended) => (ended, None, None),
             Ok(Driven::Ended(ended, over)) => (ended, over, None),
@@ -65,12 +77,19 @@ impl Gate {
 
     /// Ends a call that nobody waits for any more before anything was done for it.
     pub(super) fn never_started<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>) -> Outcome<'a> {
-        let call = self.receive(caller, request, self.0.common.now());
+        let call = self.receive(caller, None, request, self.0.common.now());
         self.finish(call.lost(false), None)
     }
 
-    fn receive<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>, received: Now) -> Received<'a> {
-        let mut envelope = Box::new(Envelope::new(*caller, request, &self.0.common.settings));
+    fn receive<'a>(
+        &'a self,
+        caller: &CallContext<'a>,
+        operation: Option<&'a str>,
+        request: Request<'a>,
+        received: Now,
+    ) -> Received<'a> {
+        let envelope = Envelope::new(*caller, request, &self.0.common.settings).of_operation(operation);
+        let mut envelope = Box::new(envelope);
         if self.0.common.accept_reserved_argument
             && let Some(reserved) = reserved::take(request)
         {
@@ -114,6 +133,13 @@ impl Gate {
         if self.is_cancelled(follower) {
             return Err(call.cancel());
         }
+        let call = match call.recall()? {
+            Operate::NotNeeded(call) => call,
+            Operate::Ask(operating) => {
+                let recalled = self.recall(&operating);
+                operating.recalled(recalled)?
+            }
+        };
         let call = match call.confirm()? {
             Confirm::NotNeeded(call) => call,
             Confirm::Ask(asking) if !common.trusts(self.0.confirmations.guarantee(), asking.call().spec()) => {
@@ -133,10 +159,17 @@ impl Gate {
             }
         };
         let verdict = self.judge(&call.subject());
-        let mut call = call.intercept(verdict)?;
+        let call = call.intercept(verdict)?;
         if self.is_cancelled(follower) {
             return Err(call.cancel());
         }
+        let mut call = match call.claim()? {
+            Operate::NotNeeded(call) => call,
+            Operate::Ask(operating) => {
+                let claimed = self.claim_operation(&operating);
+                operating.claimed(claimed)?
+            }
+        };
         let recorded = call.intent().map_or(Ok(()), |intent| self.record(&intent));
         let call = call.announce(recorded)?;
         if !common.observers.is_empty() {
@@ -167,7 +200,7 @@ impl Gate {
         over: Option<Now>,
     ) -> callgate_core::outcome::Outcome<C, Arc<Tool>> {
         let mut closed = ended.close(over.unwrap_or_else(|| self.0.common.now()));
-        common::settle(&mut closed, self.0.limiter.as_deref(), &*self.0.confirmations);
+        common::settle(&mut closed, self.0.limiter.as_deref(), &*self.0.confirmations, self.0.journal.as_deref());
         let record = closed.record();
         let recorded = self.record(&record);
         self.0.common.observers.ended(&record);
@@ -203,6 +236,21 @@ impl Gate {
 
     fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
         contain(|| self.0.confirmations.claim(ticket, presented)).unwrap_or(Err(StoreFault))
+    }
+
+    fn recall(&self, operating: &Operating<Box<Envelope<'_>>, Arc<Tool>, Live>) -> JournalAnswer<Reply> {
+        let spec = operating.call().spec();
+        let journal = match self.0.common.journal_for(self.0.journal.as_deref(), Journal::guarantee, spec) {
+            Ok(journal) => journal,
+            Err(told) => return told,
+        };
+        journal::delivered(contain(|| journal.recall(&operating.presented())).unwrap_or(Err(StoreFault)))
+    }
+
+    fn claim_operation(&self, operating: &Operating<Box<Envelope<'_>>, Arc<Tool>, Cleared>) -> JournalAnswer<Reply> {
+        let Some(journal) = &self.0.journal else { return Ok(Err(OperationRefusal::Unsupported)) };
+        let claimed = contain(|| journal.claim(&OperationRequest::of(operating)));
+        journal::delivered(claimed.unwrap_or(Err(StoreFault)))
     }
 
     fn judge(&self, subject: &Subject<'_>) -> Interception<Reply, Arc<str>> {
@@ -386,6 +434,7 @@ impl<'f> Follower<'f> {
 struct Guard<'g> {
     gate: &'g Gate,
     caller: &'g CallContext<'g>,
+    operation: Option<&'g str>,
     request: Request<'g>,
     received: Now,
     done: bool,
@@ -397,7 +446,7 @@ impl Drop for Guard<'_> {
             return;
         }
         let common = &self.gate.0.common;
-        let envelope = Envelope::new(*self.caller, self.request, &common.settings);
+        let envelope = Envelope::new(*self.caller, self.request, &common.settings).of_operation(self.operation);
         let ended = Call::request(Box::new(envelope), self.received).lost::<Arc<Tool>>(true);
         let closed = ended.close(common.now());
         if self.gate.record(&closed.record()).is_err() {

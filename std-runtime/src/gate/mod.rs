@@ -5,6 +5,7 @@ mod background;
 mod batch;
 mod builder;
 mod drive;
+mod operations;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -24,6 +25,7 @@ use crate::contain::contain;
 use crate::envelope::Envelope;
 use crate::future::block_on_until;
 use crate::interceptors::Interceptors;
+use crate::journal::Journal;
 use crate::limiter::RateLimiter;
 use crate::output::Reply;
 use crate::policy::Policy;
@@ -35,6 +37,7 @@ use crate::update::Update;
 pub use crate::common::{DEFAULT_IN_FLIGHT, DEFAULT_LINE, DEFAULT_MAX_WAIT, GateError};
 pub use approvals::{Approvals, DecisionFault, GrantFault};
 pub use builder::{GateBuilder, default_limiter};
+pub use operations::Operations;
 
 /// A call's outcome. It borrows what the caller sent; [`Outcome::to_json`] and the like make owned copies.
 ///
@@ -50,6 +53,7 @@ struct Parts {
     policy: Arc<dyn Policy>,
     limiter: Option<Arc<dyn RateLimiter>>,
     confirmations: Arc<dyn ConfirmationStore>,
+    journal: Option<Arc<dyn Journal>>,
     interceptors: Interceptors<Reply>,
     audit: Option<Arc<dyn Audit + Send + Sync>>,
     cancelled: Option<Box<Cancelled>>,
@@ -90,7 +94,19 @@ impl Gate {
         self.drive_call(caller, request, None)
     }
 
-    /// The same, and `follow` is given what the tool tells on its way: on the thread on which the tool runs, which waits. When it
+    /// Passes one call of an operation through the gate: under this id of its caller's it takes effect at most once. A call that comes
+    /// again has the result of the one that ran, is refused while that is under way, and hears where it is not known what became of it
+    /// ([`journal`](crate::journal)). Refused where the gate has no journal.
+    pub fn call_operation<'a>(
+        &'a self,
+        caller: &CallContext<'a>,
+        operation: &'a str,
+        request: Request<'a>,
+    ) -> Outcome<'a> {
+        self.drive_operation(caller, Some(operation), request, None)
+    }
+
+    /// As [`call`](Self::call), and `follow` is given what the tool tells on its way: on the thread on which the tool runs, which waits. When it
     /// breaks, the caller counts as gone: the call is cancelled, as far as its tool lets itself be.
     pub fn call_following<'a>(
         &'a self,
@@ -117,6 +133,12 @@ impl Gate {
     #[must_use]
     pub const fn approvals(&self) -> Approvals<'_> {
         Approvals::new(self)
+    }
+
+    /// What the journal of this gate tells of operations, and how those in doubt are settled, with a record of each.
+    #[must_use]
+    pub const fn operations(&self) -> Operations<'_> {
+        Operations::new(self)
     }
 
     /// Takes an approver's decision on a pending call, by the ticket that its question named as `approval_id`, and leaves the record
