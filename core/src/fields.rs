@@ -8,13 +8,13 @@ use core::fmt;
 
 use crate::clamp::ClampFault;
 use crate::json::write::must_escape;
-use crate::json::{Event, Text};
+use crate::json::{Event, SMALL, Text};
 use crate::tool::FieldRule;
 
 /// The most rules that one tool may have for its fields.
-pub const MAX_RULES: usize = 64;
+pub const MAX_RULES: usize = if SMALL { 8 } else { 64 };
 /// The most segments that the path of a rule may have, and that a [`Trail`] shows.
-pub const MAX_SEGMENTS: usize = 32;
+pub const MAX_SEGMENTS: usize = if SMALL { 4 } else { 32 };
 
 /// The most characters of a name that a message shows.
 const SHOWN_NAME: usize = 64;

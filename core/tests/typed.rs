@@ -235,7 +235,7 @@ fn l4_a_function_without_a_heap_fails_with_its_own_reason() {
     assert_eq!((own.code(), own.effect()), (Code::NotFound, Effect::Done));
     assert_eq!((own.public_text(), own.detail()), (Some("it is not there"), "looked everywhere"));
     let error = look("1.5", |value, room| value.deserialize::<Typed<u8>>(room).expect_err("no integer"));
-    let types = Failed::<Reason>::Arguments(error);
+    let types = Failed::<Reason>::Arguments(error.kind());
     assert_eq!((types.code(), types.effect()), (Code::ValidationError, Effect::None));
     assert!(types.detail().len() > 10 && types.public_text() == Some(types.detail()), "{}", types.detail());
 }

@@ -54,7 +54,7 @@ pub(crate) fn item(attr: &ToolAttr, function: &ItemFn) -> syn::Result<TokenStrea
             ) -> ::core::result::Result<#output, ::callgate_core::typed::Failed<#error>> {
                 let #record { #bound } =
                     ::callgate_core::typed::read::<#record<'callgate_call>>(arguments, room)
-                        .map_err(::callgate_core::typed::Failed::Arguments)?;
+                        .map_err(|error| ::callgate_core::typed::Failed::Arguments(error.kind()))?;
                 let #call = CallgateCall(caller);
                 let _ = &#call;
                 #called

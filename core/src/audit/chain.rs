@@ -23,6 +23,12 @@ pub struct Head {
     pub hash: Digest,
 }
 
+/// Not inlined: it needs its copies of the state when the line is written, and not beside all that writes it.
+#[inline(never)]
+fn finished(hasher: Sha256) -> Digest {
+    Digest::from_bytes(hasher.finalize().into())
+}
+
 impl Head {
     /// The head of an empty log.
     pub const EMPTY: Self = Self { seq: 0, hash: Digest::from_bytes([0; 32]) };
@@ -53,7 +59,7 @@ impl Head {
         members(&mut object)?;
         object.leave_open();
         let Hashing { out, hasher } = line;
-        let hash = Digest::from_bytes(hasher.finalize().into());
+        let hash = finished(hasher);
         write!(out, "{HASH_MEMBER}{hash}\"}}")?;
         Ok(Self { seq, hash })
     }

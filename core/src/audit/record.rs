@@ -169,10 +169,13 @@ impl<'a> Record<'a> {
         }
     }
 
+    // A record is large for a device's stack: there, none is left behind by who made it.
+    #[cfg_attr(callgate_small, inline(never))]
     pub(crate) fn intent<C: Context, T: Tool>(ctx: &'a C, tool: &'a T) -> Self {
         Self { lease_ms: Some(tool.spec().lease_ms()), ..Self::new(ctx, Some(tool)) }
     }
 
+    #[cfg_attr(callgate_small, inline(never))]
     pub(crate) fn terminal<C: Context, T: Tool>(closed: &'a Closed<C, T>) -> Self {
         let ended = &closed.ended;
         let facts = ended.ctx.facts();

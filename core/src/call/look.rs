@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use crate::args::{Args, Edits};
 use crate::clamp::{self, ClampError, Finder};
-use crate::json::{Event, KeySlot, Limits, Nobody, ReadError, Watch};
+use crate::json::{Event, KeySlot, Limits, Nobody, ReadError, SMALL, Seen, Watch};
 use crate::schema::{Frame, MAX_DEPTH, SHALLOW, Schema, Walk};
 use crate::tool::Tool;
 
@@ -30,7 +30,9 @@ pub(super) enum Refused {
 pub(super) fn read<T: Tool>(tool: &T, text: Text<'_>, keys: &mut [KeySlot], edits: &mut Edits) -> Result<(), Refused> {
     edits.clear();
     let read = match tool.schema() {
-        Some(schema) if schema.is_shallow() => look::<SHALLOW, T>(tool, schema, text, keys, edits),
+        Some(schema) if schema.is_shallow() || MAX_DEPTH as usize == SHALLOW => {
+            look::<SHALLOW, T>(tool, schema, text, keys, edits)
+        }
         Some(schema) => look::<{ MAX_DEPTH as usize }, T>(tool, schema, text, keys, edits),
         None => look_later(tool, text, keys, edits),
     };
@@ -54,8 +56,13 @@ fn look<const DEPTH: usize, T: Tool>(
     let mut stack = [Frame::new(schema); DEPTH];
     let mut look =
         Look { walk: Walk::new(schema, &mut stack, &mut refuse), finder: Finder::new(fields, edits), clamps: Ok(()) };
-    let args =
-        Args::read_watched(text.sent, text.utf8, keys, &Limits::DEFAULT, &mut look).map_err(Refused::Malformed)?;
+    let read = if SMALL {
+        let mut see = |at, event| look.see(at, event);
+        Args::read_watched(text.sent, text.utf8, keys, &Limits::DEFAULT, &mut Seen(Some(&mut see)))
+    } else {
+        Args::read_watched(text.sent, text.utf8, keys, &Limits::DEFAULT, &mut look)
+    };
+    let args = read.map_err(Refused::Malformed)?;
     let Look { finder, clamps, .. } = look;
     let looks = finder.looks();
     if !fits {
@@ -65,8 +72,12 @@ fn look<const DEPTH: usize, T: Tool>(
 }
 
 fn look_later<T: Tool>(tool: &T, text: Text<'_>, keys: &mut [KeySlot], edits: &mut Edits) -> Result<(), Refused> {
-    let args =
-        Args::read_watched(text.sent, text.utf8, keys, &Limits::DEFAULT, &mut Nobody).map_err(Refused::Malformed)?;
+    let read = if SMALL {
+        Args::read_watched(text.sent, text.utf8, keys, &Limits::DEFAULT, &mut Seen(None))
+    } else {
+        Args::read_watched(text.sent, text.utf8, keys, &Limits::DEFAULT, &mut Nobody)
+    };
+    let args = read.map_err(Refused::Malformed)?;
     if violates(tool, args) {
         return Err(Refused::Invalid);
     }

@@ -99,11 +99,18 @@ const ARGUMENTS: usize = 6;
 const SUMMARY: usize = 7;
 
 impl<const TEXT: usize> Place<TEXT> {
-    fn new(name: Digest, ticket: Ticket, question: &Question<'_>) -> Option<Self> {
+    const fn new(name: Digest, ticket: Ticket) -> Self {
+        let (text, lengths) = ([0; TEXT], [0; PARTS]);
+        Self { name, ticket, text, lengths, approvals: 0, tenant: false, principal: false }
+    }
+
+    /// Puts the texts of a question into the place, if they fit. Where it lies, because a place is large for a device's stack, and what
+    /// writes the summary needs the most of that.
+    #[inline(never)]
+    fn fill(&mut self, question: &Question<'_>) -> Option<()> {
         let Question { caller, approver_scope, tool, arguments, summary, .. } = question;
         let (tenant, principal) = (caller.tenant, caller.known_principal());
-        let mut text = [0; TEXT];
-        let mut lengths = [0; PARTS];
+        let Self { ticket, text, lengths, .. } = self;
         let mut rest = text.as_mut_slice();
         let parts = [
             tenant.unwrap_or_default(),
@@ -124,15 +131,8 @@ impl<const TEXT: usize> Place<TEXT> {
             write!(shown, "{summary}").ok()?;
             *lengths.get_mut(SUMMARY)? = u16::try_from(before.saturating_sub(shown.0.len())).ok()?;
         }
-        Some(Self {
-            name,
-            ticket,
-            text,
-            lengths,
-            approvals: 0,
-            tenant: tenant.is_some(),
-            principal: principal.is_some(),
-        })
+        (self.tenant, self.principal) = (tenant.is_some(), principal.is_some());
+        Some(())
     }
 
     fn part(&self, part: usize) -> &[u8] {
@@ -207,6 +207,19 @@ impl<const TEXT: usize> Place<TEXT> {
         self.text.iter_mut().skip(kept).for_each(|byte| *byte = 0);
         self.lengths.iter_mut().skip(ARGUMENTS).for_each(|length| *length = 0);
     }
+}
+
+/// Gives a place to a question, without its texts yet.
+#[inline(never)]
+fn taken<'p, const TEXT: usize>(
+    free: &'p mut Option<Place<TEXT>>,
+    name: Digest,
+    question: &Question<'_>,
+    ttl_ms: u64,
+    now: Timestamp,
+) -> &'p mut Place<TEXT> {
+    let ticket = Ticket::issue(question.binding, question.by, now, ttl_ms).needing(question.approvals);
+    free.insert(Place::new(name, ticket))
 }
 
 /// Names, each after its length.
@@ -375,6 +388,7 @@ impl<const PLACES: usize, const TEXT: usize> Confirmations<PLACES, TEXT> {
         Ok(Issued { token, expires_at: now.wall.saturating_add_millis(ttl_ms) })
     }
 
+    #[inline(never)]
     fn keep(&mut self, name: Digest, question: &Question<'_>, ttl_ms: u64, now: Timestamp) -> Result<(), IssueFault> {
         if self.get(name).is_some() {
             // Two tokens that are equal mean that the source of randomness is broken.
@@ -386,8 +400,10 @@ impl<const PLACES: usize, const TEXT: usize> Confirmations<PLACES, TEXT> {
             return Err(IssueFault::Full);
         }
         let free = self.places.iter_mut().find(|place| !place.as_ref().is_some_and(alive)).ok_or(IssueFault::Full)?;
-        let ticket = Ticket::issue(question.binding, question.by, now, ttl_ms).needing(question.approvals);
-        *free = Some(Place::new(name, ticket, question).ok_or(IssueFault::Full)?);
+        if taken(free, name, question, ttl_ms, now).fill(question).is_none() {
+            *free = None;
+            return Err(IssueFault::Full);
+        }
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! Clamps as an overlay: what stands at a place of checked text instead of what was sent.
 
+use super::limits::SMALL;
 use super::number::Number;
 
 /// The most values of one call that can be clamped. A call that needs more is refused (invariant F5).
-pub const MAX_CLAMPS: usize = 16;
+pub const MAX_CLAMPS: usize = if SMALL { 4 } else { 16 };
 
 /// One clamped value.
 #[derive(Clone, Copy, PartialEq, Debug)]

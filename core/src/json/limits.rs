@@ -1,8 +1,11 @@
 //! The bounds of the reader (invariant S5).
 
-/// The deepest nesting of arrays and objects that any limits can allow. The reader, the events and the digest keep one
-/// small entry for each open container on the stack, so the bound is fixed.
-pub const MAX_DEPTH: u16 = 64;
+/// The deepest nesting of arrays and objects that any limits can allow. The reader keeps one small entry for each open container
+/// on the stack, so the bound is fixed: 64; 8 in a [small](crate::json#small-devices) gate.
+pub const MAX_DEPTH: u16 = if SMALL { 8 } else { 64 };
+
+/// Whether the gate is built for a device whose memory is counted in kilobytes. See [`crate::json`].
+pub(crate) const SMALL: bool = cfg!(callgate_small);
 
 /// What a text may cost to read. Reaching a bound refuses the text (invariants S5, F5); nothing is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

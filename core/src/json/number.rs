@@ -4,6 +4,7 @@ use core::cmp::Ordering;
 use core::fmt;
 
 use super::decimal;
+use super::limits::SMALL;
 
 /// A number of a JSON text.
 ///
@@ -35,11 +36,11 @@ pub(super) enum Unfit {
 const MAX_EXACT: u64 = 1 << 53;
 
 impl Number {
-    /// The number `value`; `None` when it is not finite.
+    /// The number `value`; `None` when it is not finite, and always in a [small](crate::json#small-devices) gate.
     #[must_use]
     pub fn from_f64(value: f64) -> Option<Self> {
         // Adding 0.0 makes 0.0 of -0.0 and changes nothing else.
-        value.is_finite().then_some(Self::F64(value + 0.0))
+        (!SMALL && value.is_finite()).then_some(Self::F64(value + 0.0))
     }
 
     /// The value, if it is an integer from 0 to 2^64 - 1. A decimal without fraction (`1.0`) counts up to 2^53: beyond,
@@ -61,6 +62,7 @@ impl Number {
         match self {
             Self::U64(value) => Some(i128::from(value)),
             Self::I64(value) => Some(i128::from(value)),
+            Self::F64(_) if SMALL => None,
             Self::F64(value) => {
                 let whole = value as i64;
                 (whole.unsigned_abs() <= MAX_EXACT && whole as f64 == value).then_some(i128::from(whole))
@@ -85,6 +87,7 @@ impl Number {
         match self {
             Self::U64(value) => fits_bits(value, 24).then_some(value as f32),
             Self::I64(value) => fits_bits(value.unsigned_abs(), 24).then_some(value as f32),
+            Self::F64(_) if SMALL => None,
             Self::F64(value) => {
                 let short = value as f32;
                 (f64::from(short) == value || decimal::same_notation(value, short)).then_some(short)
@@ -97,6 +100,7 @@ impl Number {
     pub fn is_whole(self) -> bool {
         match self {
             Self::U64(_) | Self::I64(_) => true,
+            Self::F64(_) if SMALL => false,
             // From 2^53 on no f64 has a fraction.
             Self::F64(value) => value.abs() >= MAX_EXACT as f64 || (value as i64) as f64 == value,
         }
@@ -112,6 +116,7 @@ impl Number {
             // By value and not by kind: a bound that somebody wrote as `I64(51)` is no reader's number, and still means 51.
             (Self::U64(a), Self::I64(b)) => i128::from(a).cmp(&i128::from(b)),
             (Self::I64(a), Self::U64(b)) => i128::from(a).cmp(&i128::from(b)),
+            (Self::F64(_), _) | (_, Self::F64(_)) if SMALL => Ordering::Equal,
             // Both are finite, so they can be compared.
             (Self::F64(a), Self::F64(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
             (Self::F64(a), Self::U64(b)) => cmp_integer(i128::from(b), a).reverse(),
@@ -143,6 +148,8 @@ impl fmt::Display for Number {
         match self {
             Self::U64(value) => value.fmt(f),
             Self::I64(value) => value.fmt(f),
+            // Nothing of a small gate makes one. Better no outcome than a wrong one.
+            Self::F64(_) if SMALL => Err(fmt::Error),
             Self::F64(value) => f.write_str(ryu::Buffer::new().format_finite(*value)),
         }
     }

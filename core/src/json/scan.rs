@@ -4,7 +4,7 @@ use super::error::{ReadError, ReadErrorKind};
 use super::event::Event;
 use super::keys::{self, KeySlot};
 use super::lex::{self, StringSpan};
-use super::limits::{Limits, MAX_DEPTH};
+use super::limits::{Limits, MAX_DEPTH, SMALL};
 use super::number::Unfit;
 use super::text::Text;
 use super::token::{self, Token};
@@ -62,6 +62,9 @@ impl core::fmt::Debug for Scanned<'_> {
 /// # Errors
 /// Says where and why the text was refused. Reaching a limit refuses it too (invariant F5).
 pub fn scan<'a>(text: &'a [u8], keys: &mut [KeySlot], limits: &Limits) -> Result<Scanned<'a>, ReadError> {
+    if SMALL {
+        return scan_watched(text, keys, limits, &mut Seen(None));
+    }
     scan_watched(text, keys, limits, &mut Nobody)
 }
 
@@ -82,6 +85,17 @@ impl Watch<'_> for Nobody {
     const LOOKS: bool = false;
 
     fn see(&mut self, _at: u32, _event: Event<'_>) {}
+}
+
+/// Somebody or nobody, as a value: so that a small gate has one scanner, and not one for each who watches.
+pub(crate) struct Seen<'s, 'a>(pub(crate) Option<&'s mut dyn FnMut(u32, Event<'a>)>);
+
+impl<'a> Watch<'a> for Seen<'_, 'a> {
+    fn see(&mut self, at: u32, event: Event<'a>) {
+        if let Some(see) = &mut self.0 {
+            see(at, event);
+        }
+    }
 }
 
 /// As [`scan`], with somebody who watches.
@@ -367,6 +381,7 @@ impl<'a, W: Watch<'a>> Scanner<'a, '_, W> {
     /// Looks for duplicates among the keys of an object that ends. Sorted, equal keys are neighbours; the order falls back
     /// on the keys themselves, so keys made to share a hash cost no more than one comparison more each time.
     #[cold]
+    #[inline(never)]
     fn check_many_keys(&mut self) -> Check {
         let text = self.text;
         let slots = self.keys.get_mut(self.base..self.used).unwrap_or_default();

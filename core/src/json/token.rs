@@ -2,6 +2,7 @@
 //! afterwards.
 
 use super::decimal::{self, Decimal};
+use super::limits::SMALL;
 use super::number::{Number, Unfit};
 
 /// The token of a number: `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?` (RFC 8259 section 6).
@@ -94,6 +95,9 @@ impl<'a> Token<'a> {
 
     #[inline]
     fn decimal(&self, checked: bool) -> Result<f64, Unfit> {
+        if SMALL {
+            return Err(Unfit::Inexact);
+        }
         let magnitude = match self.exponent {
             // Most decimals: no proof needed, see there.
             None if self.count <= 15 => decimal::fraction(self.digits, self.behind),
@@ -137,6 +141,7 @@ pub(super) fn len_of_common(bytes: &[u8]) -> Option<usize> {
     let start = usize::from(bytes.first() == Some(&b'-'));
     let whole = digits_end(bytes, start);
     let (end, most) = match bytes.get(whole) {
+        Some(b'.') if SMALL => return None,
         Some(b'.') => (digits_end(bytes, whole + 1), 16),
         _ => (whole, 18),
     };
@@ -178,6 +183,9 @@ fn common(bytes: &[u8]) -> Option<(Number, usize)> {
     }
     let negative = start > 0 && sum > 0;
     let number = if end > whole {
+        if SMALL {
+            return None;
+        }
         let magnitude = decimal::fraction(sum, end - whole - 1)?;
         Number::F64(if negative { -magnitude } else { magnitude })
     } else if negative {

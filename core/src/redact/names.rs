@@ -5,8 +5,10 @@
 //! In doubt a name is sensitive: a masked count costs the reader of a record one more look elsewhere, a leaked token costs
 //! the account.
 
+use crate::json::SMALL;
+
 /// The most letters of a name that are looked at. A longer name is sensitive, because nobody can say that it is not.
-pub(super) const MAX_LETTERS: usize = 128;
+pub(super) const MAX_LETTERS: usize = if SMALL { 48 } else { 128 };
 
 /// Patterns, as letters without borders, by where in a name they make it sensitive.
 struct Patterns {
@@ -114,7 +116,7 @@ pub(super) struct Words {
     letters: [u8; MAX_LETTERS],
     len: usize,
     /// A bit for each letter, the first one's lowest: a word begins there.
-    starts: [u32; MAX_LETTERS / 32],
+    starts: [u32; MAX_LETTERS.div_ceil(32)],
     /// A letter came that had no room.
     overflow: bool,
     last: Kind,
@@ -135,7 +137,7 @@ impl Words {
         Self {
             letters: [0; MAX_LETTERS],
             len: 0,
-            starts: [0; MAX_LETTERS / 32],
+            starts: [0; MAX_LETTERS.div_ceil(32)],
             overflow: false,
             last: Kind::Border,
             before_last: Kind::Border,

@@ -64,7 +64,7 @@ use crate::json::Number;
 /// The most properties that one object may declare; which of them came is kept in one 128-bit word.
 pub const MAX_PROPERTIES: usize = 128;
 /// The deepest nesting of schemas, the root counted.
-pub const MAX_DEPTH: u8 = 32;
+pub const MAX_DEPTH: u8 = if crate::json::SMALL { 4 } else { 32 };
 /// The most schemas within a schema, itself counted.
 pub const MAX_NODES: u32 = 1024;
 /// The most values that an enumeration may list.

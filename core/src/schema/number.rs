@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use crate::json::Number;
+use crate::json::{Number, SMALL};
 
 /// 2^64, 2^63 and 2^53 as floating point, all exact.
 const TWO_64: f64 = 18_446_744_073_709_551_616.0;
@@ -18,6 +18,7 @@ pub(crate) const fn from_i64(value: i64) -> Number {
 pub(crate) const fn canonical(value: Number) -> Number {
     match value {
         Number::I64(value) => from_i64(value),
+        Number::F64(_) if SMALL => value,
         Number::F64(float) if is_integral(value) && float >= 0.0 && float < TWO_64 => Number::U64(float as u64),
         Number::F64(float) if is_integral(value) && float < 0.0 && float >= -TWO_63 => Number::I64(float as i64),
         other => other,
@@ -28,6 +29,7 @@ pub(crate) const fn canonical(value: Number) -> Number {
 pub(crate) const fn is_integral(value: Number) -> bool {
     match value {
         Number::U64(_) | Number::I64(_) => true,
+        Number::F64(_) if SMALL => false,
         // From 2^53 on there is no room for a fraction.
         Number::F64(float) => {
             float.is_finite() && (float >= TWO_53 || float <= -TWO_53 || float as i64 as f64 == float)
@@ -40,14 +42,15 @@ pub(crate) const fn is_beyond_53_bits(value: Number) -> bool {
     compare(value, Number::F64(TWO_53)).is_gt() || compare(value, Number::F64(-TWO_53)).is_lt()
 }
 
-/// Whether the number is one.
+/// Whether the number is one. In a small gate no decimal is.
 pub(crate) const fn is_finite(value: Number) -> bool {
-    !matches!(value, Number::F64(float) if !float.is_finite())
+    !matches!(value, Number::F64(float) if SMALL || !float.is_finite())
 }
 
 /// Which of two numbers is the greater, exactly. What is not a number is equal to anything, so ask [`is_finite`] first.
 pub(crate) const fn compare(a: Number, b: Number) -> Ordering {
     match (a, b) {
+        (Number::F64(_), _) | (_, Number::F64(_)) if SMALL => Ordering::Equal,
         (Number::F64(a), Number::F64(b)) => {
             if a < b {
                 Ordering::Less
@@ -90,7 +93,7 @@ pub(crate) const fn compare(a: Number, b: Number) -> Ordering {
 pub(crate) const fn ceil(value: Number) -> Number {
     match canonical(value) {
         // Beyond 2^53 there is no fraction.
-        Number::F64(float) if float > -TWO_53 && float < TWO_53 => {
+        Number::F64(float) if !SMALL && float > -TWO_53 && float < TWO_53 => {
             let towards_zero = float as i64;
             from_i64(if (towards_zero as f64) < float { towards_zero.saturating_add(1) } else { towards_zero })
         }
@@ -101,7 +104,7 @@ pub(crate) const fn ceil(value: Number) -> Number {
 /// The greatest integer not above the number.
 pub(crate) const fn floor(value: Number) -> Number {
     match canonical(value) {
-        Number::F64(float) if float > -TWO_53 && float < TWO_53 => {
+        Number::F64(float) if !SMALL && float > -TWO_53 && float < TWO_53 => {
             let towards_zero = float as i64;
             from_i64(if (towards_zero as f64) > float { towards_zero.saturating_sub(1) } else { towards_zero })
         }

@@ -28,7 +28,7 @@ impl Schema<'_> {
     pub fn validate_value(&self, value: Value<'_>, report: &mut dyn FnMut(Violation<'_>)) {
         let events = value.events();
         // A frame is needed for each schema on the way down, and not for what no schema looks into.
-        if self.is_shallow() {
+        if self.is_shallow() || MAX_DEPTH as usize == SHALLOW {
             shallow(self, events, report);
         } else {
             deep(self, events, report);

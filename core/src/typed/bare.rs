@@ -6,7 +6,7 @@ use crate::args::Args;
 use crate::call::Permit;
 use crate::code::{Code, Effect};
 use crate::context::CallContext;
-use crate::json::DeError;
+use crate::json::DeErrorKind;
 use crate::request::Context;
 use crate::schema::Schema;
 use crate::tool::{Tool, ToolFailure, ToolOutput, ToolSpec, Violation};
@@ -70,8 +70,8 @@ impl<O, F> fmt::Debug for BareTool<O, F> {
 #[non_exhaustive]
 pub enum Failed<F> {
     /// The arguments fit the schema and not the function's types: a number that the type does not hold exactly, or a text with
-    /// escapes for which there was no room.
-    Arguments(DeError),
+    /// escapes for which there was no room. Only the kind: the whole error would be the largest part of a call that is parked.
+    Arguments(DeErrorKind),
     /// The function's own reason.
     Body(F),
 }

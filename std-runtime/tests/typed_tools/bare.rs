@@ -70,7 +70,7 @@ fn l4_arguments_that_the_types_do_not_hold_are_told_without_their_value() {
     let limits = callgate_core::json::Limits::DEFAULT;
     let args = callgate_core::args::Args::read(error.as_bytes(), &mut keys, &limits).unwrap();
     let refused = callgate_core::typed::parse::<crate::arguments::Range>(args).unwrap_err();
-    let failed: Failed<&str> = Failed::Arguments(refused);
+    let failed: Failed<&str> = Failed::Arguments(refused.kind());
     assert_eq!((failed.code(), failed.effect()), (Code::ValidationError, Effect::None));
     assert!(failed.public_text().is_some());
 }

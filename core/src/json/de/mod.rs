@@ -24,6 +24,7 @@ use self::scratch::Heap;
 use self::scratch::{Lent, Scratch};
 use super::edit::{self, Edit, Replacement};
 use super::lex;
+use super::limits::SMALL;
 use super::number::Number;
 use super::text::Text;
 use super::token;
@@ -116,7 +117,7 @@ impl<'de, S: Scratch<'de>> Reader<'de, S> {
             b't' | b'f' => Unexpected::Bool(false),
             b'n' => Unexpected::Unit,
             _ => match self.number() {
-                Number::F64(value) => Unexpected::Float(value),
+                Number::F64(value) if !SMALL => Unexpected::Float(value),
                 _ => Unexpected::Unsigned(0),
             },
         };
@@ -127,6 +128,7 @@ impl<'de, S: Scratch<'de>> Reader<'de, S> {
         match self.number() {
             Number::U64(value) => visitor.visit_u64(value),
             Number::I64(value) => visitor.visit_i64(value),
+            Number::F64(_) if SMALL => Err(Fault::new(DeErrorKind::Inexact)),
             Number::F64(value) => visitor.visit_f64(value),
         }
     }
@@ -139,6 +141,7 @@ impl<'de, S: Scratch<'de>> Reader<'de, S> {
         let visited: Result<_, Fault> = match number {
             Number::U64(value) => visitor.visit_u64(value),
             Number::I64(value) => visitor.visit_i64(value),
+            Number::F64(_) if SMALL => Err(Fault::new(DeErrorKind::Inexact)),
             Number::F64(value) => match (number.as_u64(), number.as_i64()) {
                 (Some(value), _) => visitor.visit_u64(value),
                 (None, Some(value)) => visitor.visit_i64(value),
