@@ -11,7 +11,7 @@ use callgate_core::context::CallContext;
 use callgate_core::digest::DigestKey;
 use callgate_core::json::{Edit, KeySlot};
 use callgate_core::request::{Context, Envelope, Request, Settings};
-use callgate_core::schema::Schema;
+use callgate_core::schema::{Property, Schema};
 use callgate_core::time::Now;
 use callgate_core::tool::{FieldRule, Tool, ToolSpec, Violation};
 use generate::Choices;
@@ -147,5 +147,23 @@ fn k4_members_further_within_are_not_clamped() {
     for while_reading in [true, false] {
         let (shown, edits) = fare(Schema::object(&[]).open(), &fields, text.as_bytes(), while_reading);
         assert_eq!((shown.as_str(), edits), (text, vec![]));
+    }
+}
+
+/// S5, K1: what is nested more deeply than most schemas are is walked to its ground.
+#[test]
+fn s5_a_deep_schema_is_walked_to_its_ground() {
+    const GROUND: Schema<'static> = Schema::integer();
+    const TWO: Schema<'static> = Schema::array(&Schema::array(&GROUND));
+    const FOUR: Schema<'static> = Schema::array(&Schema::array(&TWO));
+    const EIGHT: Schema<'static> = Schema::array(&Schema::array(&Schema::array(&Schema::array(&FOUR))));
+    for (inner, depth) in [(TWO, 2), (FOUR, 4), (EIGHT, 8)] {
+        let properties = [Property::required("a", inner)];
+        for (value, fits) in [("1", true), ("\"x\"", false), ("[1]", false)] {
+            let text = format!(r#"{{"a":{}{value}{}}}"#, "[".repeat(depth), "]".repeat(depth));
+            let (told, _) = fare(Schema::object(&properties), &[], text.as_bytes(), true);
+            assert_eq!(told == text, fits, "{told}");
+            assert_eq!(told, fare(Schema::object(&properties), &[], text.as_bytes(), false).0);
+        }
     }
 }

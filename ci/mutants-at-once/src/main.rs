@@ -43,6 +43,9 @@ fn run() -> Result<(), Box<dyn Error>> {
     };
     let (root, kept) = (Path::new(root), Path::new(kept));
     let mutants = mutant::read(&std::fs::read_to_string(list)?)?;
+    if mutants.is_empty() {
+        return Err("there are no mutants in these files".into());
+    }
     let package = mutants.first().and_then(|mutant| mutant.file.split_once("/src/")).map_or("", |(package, _)| package);
     let verdicts = Verdicts::open(kept, &mutants)?;
     let mut open: Vec<&Mutant> = mutants.iter().filter(|mutant| !verdicts.is_settled(mutant)).collect();

@@ -388,7 +388,7 @@ mod tests {
         Set-Cookie2, session_cookie, session_id, sessionId, SESSION-ID, PHPSESSID, JSESSIONID, otp, otpCode, \
         totp, 2fa_code, mfaCode, pin_code, card_pin, cvv, CVV2, cvc, card_number, connection_string, \
         connectionString, ConnectionStrings, conn_str, dsn, SENTRY_DSN, jwt, jwts, xsrf, seed_phrase, \
-        recovery_codes, licenseKey, login_pin, user_pass, userPin, verification_code, webhook_key, writeKey, key_pass, hmac_key, pa\u{200b}ssword, \u{ff30}\u{ff21}\u{ff33}\u{ff33}word, pa\u{17f}\u{17f}word, \
+        recovery_codes, licenseKey, login_pin, user_pass, userPin, verification_code, webhook_key, writeKey, keypass, hmac_key, pa\u{200b}ssword, \u{ff30}\u{ff21}\u{ff33}\u{ff33}word, pa\u{17f}\u{17f}word, \
         to\u{212a}en, pAsSwOrD, dbPASSWORD, p_a_s_s_w_o_r_d";
 
     #[test]
