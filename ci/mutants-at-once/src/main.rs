@@ -66,7 +66,7 @@ fn run() -> Result<(), Box<dyn Error>> {
             left.len()
         );
         let tests = Tests::time(built.programs, root.join(package))?;
-        let missed = together(&tests, &placed, &verdicts)?;
+        let missed = together(&tests, &placed, &built.constant, &verdicts)?;
         // Elsewhere, so that the build above can be used the next time.
         let elsewhere = root.with_extension("apart");
         let tree = Tree::read(Path::new(original), &elsewhere, &mutants, cargo)?;
@@ -91,7 +91,12 @@ fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// Judges what is in the build, on as many threads as `JOBS` says; gives back what was missed.
-fn together<'m>(tests: &Tests, mutants: &[&'m Mutant], verdicts: &Verdicts) -> Result<Vec<&'m Mutant>, Box<dyn Error>> {
+fn together<'m>(
+    tests: &Tests,
+    mutants: &[&'m Mutant],
+    constant: &Ids,
+    verdicts: &Verdicts,
+) -> Result<Vec<&'m Mutant>, Box<dyn Error>> {
     let jobs: usize = std::env::var("JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1);
     let next = Mutex::new(mutants.iter().copied());
     let work = || -> Result<Vec<&'m Mutant>, String> {
@@ -100,9 +105,12 @@ fn together<'m>(tests: &Tests, mutants: &[&'m Mutant], verdicts: &Verdicts) -> R
             let taken = next.lock().map_err(|error| error.to_string())?.next();
             let Some(mutant) = taken else { return Ok(missed) };
             let verdict = tests.judge(mutant, mutant.id).map_err(|error| error.to_string())?;
-            verdicts.add(mutant, verdict).map_err(|error| error.to_string())?;
             if verdict == Verdict::Missed {
                 missed.push(mutant);
+            }
+            // Of those that constants may be made of, the last word is not spoken yet.
+            if verdict != Verdict::Missed || !constant.contains(&mutant.id) {
+                verdicts.add(mutant, verdict).map_err(|error| error.to_string())?;
             }
         }
     };
