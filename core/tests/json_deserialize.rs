@@ -342,6 +342,9 @@ fn strings_are_borrowed_and_room_is_counted() {
     with(text, |value, room| {
         assert_eq!(value.deserialize::<Texts<'_>>(room.get_mut(..4).expect("room")).ok(), Some(expected));
     });
+    // Without room, what stands as it is is borrowed all the same.
+    #[cfg(feature = "alloc")]
+    with(r#"["plain", "b"]"#, |value, _| assert_eq!(value.parse::<(&str, &str)>().ok(), Some(("plain", "b"))));
     with(text, |value, room| {
         let error = value.deserialize::<Texts<'_>>(room.get_mut(..3).expect("room")).expect_err("too small");
         assert_eq!((error.kind(), error.field()), (DeErrorKind::NoRoom, "either"));

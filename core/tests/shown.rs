@@ -145,6 +145,7 @@ fn l1_what_was_read_shows_nothing_of_what_it_holds() {
     hides(&args);
     hides(&args.value());
     hides(&args.members());
+    assert_eq!(format!("{:?}", args.members()), "Members(..)");
     hides(&args.events());
     let list = args.get(CANARY).expect("a member");
     hides(&list.items());

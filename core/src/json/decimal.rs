@@ -272,6 +272,33 @@ mod tests {
         assert!(next >= 1_u128 << 127);
     }
 
+    // S4: the product of two integers of 128 bits, by another way: digit by digit, in base 2^32.
+    #[test]
+    fn s4_the_upper_half_of_a_product_is_exact() {
+        let slow = |a: u128, b: u128| {
+            let digits = |value: u128| [0, 32, 64, 96].map(|shift| (value >> shift) & 0xffff_ffff);
+            let mut sum = [0_u128; 8];
+            for (i, x) in digits(a).into_iter().enumerate() {
+                let mut carry = 0;
+                for (j, y) in digits(b).into_iter().enumerate() {
+                    let at = sum[i + j] + x * y + carry;
+                    (sum[i + j], carry) = (at & 0xffff_ffff, at >> 32);
+                }
+                sum[i + 4] += carry;
+            }
+            sum[4..].iter().rev().fold(0, |value, digit| value << 32 | digit)
+        };
+        let mut state = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835_u128;
+        for round in 0..2_000 {
+            let [a, b] = [17, 64].map(|turn| {
+                state = state.wrapping_mul(0xda94_2042_e4dd_58b5).rotate_left(turn) ^ 0x1234_5678_9abc_def1;
+                if round % 3 == 0 { state | u128::MAX << 64 >> (round % 90) } else { state }
+            });
+            assert_eq!(high_product(a, b), slow(a, b), "{a} {b}");
+        }
+        assert_eq!(high_product(u128::MAX, u128::MAX), u128::MAX - 1);
+    }
+
     // S4
     #[test]
     fn s4_each_double_reads_back_from_its_shortest_notation() {

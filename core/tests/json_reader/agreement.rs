@@ -1,6 +1,6 @@
 //! S1, S2, S4: one reader, and nobody who reads the same text sees another value.
 
-use callgate_core::json::{KeySlot, Limits, ReadErrorKind, scan};
+use callgate_core::json::{KeySlot, Kind, Limits, ReadErrorKind, scan};
 use proptest::prelude::*;
 
 use super::model::{self, Json, Spelling};
@@ -360,5 +360,50 @@ fn f5_a_small_key_table_refuses() {
         // At most three keys are open at once: a, b, c; then a, d, e.
         let expected = if room < 3 { Some(ReadErrorKind::NoRoomForKeys) } else { None };
         assert_eq!(read.err().map(|error| error.kind), expected, "{room}");
+    }
+}
+
+/// S1, S9: each value is of one kind, and is nothing that it is not; its source is what was sent.
+#[test]
+fn s1_a_value_is_of_one_kind() {
+    let values = ["null", "true", "false", "-1.50", "\"a\\u0062\"", "[ 1 ]", "{ \"a\" : 1 }"];
+    let text = format!("[{}]", values.join(" , "));
+    let kinds = [Kind::Null, Kind::Bool, Kind::Bool, Kind::Number, Kind::String, Kind::Array, Kind::Object];
+    checked(text.as_bytes(), |scanned| {
+        let list = scanned.expect("good text").value();
+        assert_eq!((list.kind(), list.source(), list.offset()), (Kind::Array, text.as_str(), 0));
+        assert_eq!(list.items().count(), values.len());
+        for ((value, source), kind) in list.items().zip(values).zip(kinds) {
+            assert_eq!((value.kind(), value.source()), (kind, source));
+            assert_eq!(value.offset() as usize, text.find(source).expect("it is there"), "{source}");
+            assert_eq!(value.is_null(), kind == Kind::Null, "{source}");
+            assert_eq!(value.as_bool(), source.parse().ok(), "{source}");
+            assert_eq!(value.as_number().is_some(), kind == Kind::Number, "{source}");
+            assert_eq!(value.as_text().is_some(), kind == Kind::String, "{source}");
+            assert_eq!(value.items().count(), usize::from(kind == Kind::Array), "{source}");
+            assert_eq!(value.members().count(), usize::from(kind == Kind::Object), "{source}");
+            assert_eq!(value.get("a").is_some(), kind == Kind::Object, "{source}");
+        }
+    });
+}
+
+/// V3: a text that ends within an escape ends too early; one that goes on otherwise has a wrong escape.
+#[test]
+fn v3_an_escape_that_breaks_off_is_told_as_the_end() {
+    for whole in ["\\", "\\u", "\\u0", "\\u00", "\\u00e", "\\ud83d", "\\ud83d\\", "\\ud83d\\u", "\\ud83d\\ude0"] {
+        assert_eq!(kind(&format!("\"{whole}")), Some(ReadErrorKind::UnexpectedEnd), "{whole}");
+    }
+    for (wrong, expected) in [
+        ("\\x", ReadErrorKind::InvalidEscape),
+        ("\\U0061", ReadErrorKind::InvalidEscape),
+        ("\\u00g0", ReadErrorKind::InvalidEscape),
+        ("\\ud83d", ReadErrorKind::LoneSurrogate),
+        ("\\ud83d\\n", ReadErrorKind::LoneSurrogate),
+        ("\\ud83dx", ReadErrorKind::LoneSurrogate),
+        ("\\ude00", ReadErrorKind::LoneSurrogate),
+        ("\\ud83d\\u0061", ReadErrorKind::LoneSurrogate),
+        ("\\ud83d\\ud83d", ReadErrorKind::LoneSurrogate),
+    ] {
+        assert_eq!(kind(&format!("\"{wrong}\"")), Some(expected), "{wrong}");
     }
 }

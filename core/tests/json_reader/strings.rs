@@ -25,6 +25,8 @@ proptest! {
             prop_assert_eq!(text.bytes().collect::<Vec<_>>(), string.as_bytes());
             prop_assert_eq!(text.to_string(), string.clone());
             prop_assert_eq!(text.char_count(), string.chars().count());
+            let (least, most) = text.chars().size_hint();
+            prop_assert!(least <= text.char_count() && most.is_some_and(|most| text.char_count() <= most));
             prop_assert_eq!(text.byte_count(), string.len());
             prop_assert_eq!(text.is_empty(), string.is_empty());
             prop_assert!(text.eq_str(&string));
