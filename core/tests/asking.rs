@@ -1,13 +1,17 @@
 //! A call that asks for a yes: what whoever is asked is shown of it, and whose yes it waits for.
 #![cfg(test)]
 
+use std::num::NonZeroU32;
+
 use callgate_core::args::Args;
-use callgate_core::call::{Asking, Call, Confirm, End, IssueFault, Issued, Load, Lookup, Redeeming};
+use callgate_core::call::{Asking, Call, Confirm, End, IssueFault, Issued, Load, Loaded, Lookup, Operate, Redeeming};
 use callgate_core::clamp::Clamp;
 use callgate_core::code::Effect;
 use callgate_core::confirm::{Binding, By, Refusal, Token, call_digest, caller_digest, principal_digest};
 use callgate_core::context::CallContext;
 use callgate_core::digest::DigestKey;
+use callgate_core::intercept::Interception;
+use callgate_core::journal::Recalled;
 use callgate_core::json::KeySlot;
 use callgate_core::limit::{Allowance, Bucket, Quota};
 use callgate_core::policy::{ChannelPolicy, ChannelTable, PolicyGate};
@@ -72,7 +76,7 @@ fn confirm<R>(
     let call = match call.resolve(Lookup::Found(&probe)) {
         Ok(Load::Fresh(call)) => call,
         Ok(Load::Stored(loading)) => loading
-            .loaded(Ok(Some(callgate_core::call::Loaded { binding, usable: Ok(()), arguments: arguments.as_bytes() })))
+            .loaded(Ok(Some(Loaded { binding, usable: Ok(()), arguments: arguments.as_bytes() })))
             .expect("the ticket is the caller's"),
         Err(ended) => panic!("it is found: {ended:?}"),
     };
@@ -260,5 +264,53 @@ fn a2_what_is_demanded_now_counts() {
             let end = redeeming.redeemed(Ok(Ok(by))).map_err(|ended| ended.end().name());
             assert_eq!(end.as_ref().err(), (!good).then_some(&"refused"), "{now:?} {by}");
         });
+    }
+}
+
+/// A5, J4: a token that was shown to an operation that was made is withdrawn, unless the call claimed it before it found out: then it is
+/// settled as what it is, spent on nothing.
+#[test]
+fn a5_a_token_shown_to_an_operation_that_was_made_is_used_up() {
+    let (key, probe) = (DigestKey::new([7; 32]), Probe(spec().with_confirm(ConfirmBy::Caller)));
+    let (caller, token) = (CallContext::cli("r-1").with_principal("u1"), Token::from_random([3; 16]));
+    let text = token.to_string();
+    let tool = probe.definition();
+    let (caller_digest, principal) = (caller_digest(&caller), principal_digest(&caller));
+    let binding = Binding { tool, arguments: tool, caller: caller_digest, principal };
+    for claims in [false, true] {
+        let mut keys = [KeySlot::default(); 8];
+        let request = Request { tool: "probe", arguments: b"{}", token: Some(&text) };
+        let envelope = Envelope::new(caller, request, Settings::new(&key), &mut keys).of_operation("op-1");
+        let Ok(Load::Stored(loading)) = Call::request(envelope, Now::ZERO).resolve(Lookup::Found(&probe)) else {
+            panic!("it brings a token")
+        };
+        let call = loading
+            .loaded(Ok(Some(Loaded { binding, usable: Ok(()), arguments: b"{}".as_slice() })))
+            .and_then(Call::validate)
+            .expect("the ticket is the caller's");
+        let decision = PolicyGate::new(ChannelTable::DEFAULTS).decide(&call.subject());
+        let call = call.authorize(decision).and_then(|call| call.admit(Ok(Allowance::Unlimited)));
+        let call = call.and_then(Call::unless_planning).expect("everybody may");
+        let asked = call.recall().expect("somebody known asks");
+        assert!(format!("{asked:?}").starts_with("Ask("), "{asked:?}");
+        let Operate::Ask(operating) = asked else { panic!("it is of an operation") };
+        assert_eq!(operating.operation(), "op-1");
+        let ended = if claims {
+            let call = operating.recalled(Ok(Ok(Recalled::Free(NonZeroU32::MIN)))).expect("it was not made yet");
+            let Ok(Confirm::Redeem(redeeming)) = call.confirm() else { panic!("it redeems") };
+            let call = redeeming.redeemed(Ok(Ok(By::Caller))).expect("it was claimed");
+            let Ok(Operate::Ask(operating)) = call.intercept(Interception::Continue).and_then(Call::claim) else {
+                panic!("it claims")
+            };
+            operating.claimed(Ok(Ok(Recalled::Completed("made")))).expect_err("it was made meanwhile")
+        } else {
+            operating.recalled(Ok(Ok(Recalled::Completed("made")))).expect_err("it was made before")
+        };
+        assert_eq!(ended.end().name(), "replayed");
+        let closed = ended.close(Now::ZERO);
+        let settlement = closed.settlement();
+        assert_eq!(settlement.withdraw, (!claims).then_some(token.hash()));
+        let finish = settlement.finish.map(|finish| (finish.ticket, finish.effect));
+        assert_eq!(finish, claims.then_some((token.hash(), Effect::None)));
     }
 }

@@ -92,7 +92,11 @@ fn stages<'a, 't>(
 ) -> Result<Ends<'a, 't>, Ends<'a, 't>> {
     let Load::Fresh(call) = load? else { panic!("it brings no token") };
     let call = call.validate()?;
-    let rules = [RuleDef::deny(7).by_principal("mallory").described("not mallory")];
+    let rules = [
+        RuleDef::deny(7).by_principal("mallory").described("not mallory"),
+        RuleDef::allow(9).by_principal("alice"),
+        RuleDef::allow(0).by_principal("bob"),
+    ];
     let channels = [ChannelPolicy::new("locked").without_auth().requiring_rule()];
     let gate = PolicyGate::new(ChannelTable::over_defaults(&channels));
     let decision = gate.decide_with(&call.subject(), &RuleSet::new(&rules));
@@ -142,6 +146,20 @@ fn j7_a_record_says_why() {
             (detail == "not mallory").then_some(7),
             "{record}"
         );
+    }
+}
+
+/// J7: the record of a call that a rule allowed names the rule, whatever its number is.
+#[test]
+fn j7_a_record_names_the_rule_that_allowed() {
+    for (principal, rule) in [("alice", Some(9)), ("bob", Some(0)), ("carol", None)] {
+        let spec = plain().spec.mutating();
+        let (intent, last) =
+            records(Odd { caller: CallContext::cli("r-1").with_principal(principal), spec, ..plain() });
+        for record in [intent.expect("it changes something"), last] {
+            let value: serde_json::Value = serde_json::from_str(&record).expect("a record is JSON");
+            assert_eq!(value.get("rule").and_then(serde_json::Value::as_i64), rule, "{record}");
+        }
     }
 }
 

@@ -187,9 +187,7 @@ impl<'m> Tree<'m> {
     /// Which of these mutants compile alone. They are tried many at a time, one in a function: what is wrong in a function then is so
     /// because of its mutant.
     pub(crate) fn viable<'o>(&self, mutants: &[&'o Mutant]) -> Result<Vec<&'o Mutant>, Box<dyn Error>> {
-        let kept =
-            self.cargo.iter().map(String::as_str).take_while(|argument| !matches!(*argument, "--lib" | "--test"));
-        let check: Vec<&str> = ["check"].into_iter().chain(kept).collect();
+        let check: Vec<&str> = ["check"].into_iter().chain(self.package()).collect();
         self.only(&[])?;
         if !self.cargo(&check)?.0 {
             return Err("the tree does not compile without mutants".into());
@@ -229,11 +227,26 @@ impl<'m> Tree<'m> {
         Ok(viable)
     }
 
-    /// Builds the tests with one mutant alone. Nothing when they do not compile: a constant of theirs says no.
-    pub(crate) fn build_alone(&self, mutant: &Mutant) -> Result<Option<Vec<PathBuf>>, Box<dyn Error>> {
+    /// Builds the tests with one mutant alone, or one program of them. Nothing when they do not compile: a constant says no.
+    pub(crate) fn build_alone(
+        &self,
+        mutant: &Mutant,
+        program: Option<&str>,
+    ) -> Result<Option<Vec<PathBuf>>, Box<dyn Error>> {
         self.only(&[mutant])?;
-        let (built, messages) = self.test()?;
+        let (built, messages) = match program {
+            None => self.test()?,
+            Some(name) => {
+                let target = if name.starts_with("callgate_") { vec!["--lib"] } else { vec!["--test", name] };
+                self.cargo(&["test", "--no-run"].into_iter().chain(self.package()).chain(target).collect::<Vec<_>>())?
+            }
+        };
         Ok(built.then(|| programs(&messages)))
+    }
+
+    /// What `cargo` is to be told of the package, without its tests.
+    fn package(&self) -> impl Iterator<Item = &str> {
+        self.cargo.iter().map(String::as_str).take_while(|argument| !matches!(*argument, "--lib" | "--test"))
     }
 
     /// The mutants in whose lines the errors are: the last number of one that stands before or in the place of an error.

@@ -90,6 +90,11 @@ fn filter<'f>(test: &Path, file: &'f str) -> &'f str {
     if units && module != "lib" { module } else { "" }
 }
 
+/// The name of a program without the hash that `cargo` gives it.
+fn name(path: &Path) -> Option<String> {
+    path.file_name()?.to_string_lossy().rsplit_once('-').map(|(name, _)| name.to_owned())
+}
+
 impl Tests {
     /// Looks how long the programs take without a mutant.
     ///
@@ -113,13 +118,19 @@ impl Tests {
 
     /// The same tests in programs that were built for one mutant alone, which need not be switched on. They are taken by their names.
     pub(crate) fn rebuilt(&self, programs: Vec<PathBuf>) -> Self {
-        let name = |path: &Path| path.file_name()?.to_string_lossy().rsplit_once('-').map(|(name, _)| name.to_owned());
         let took =
             |path: &Path| self.programs.iter().find(|(_, known)| name(known) == name(path)).map(|(took, _)| *took);
         let mut programs: Vec<_> =
             programs.into_iter().map(|path| (took(&path).unwrap_or(Duration::from_secs(10)), path)).collect();
         programs.sort();
         Self { programs, package: self.package.clone(), told: Mutex::default() }
+    }
+
+    /// The name of the program that told most mutants of the same file.
+    pub(crate) fn most_telling(&self, mutant: &Mutant) -> Option<String> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = told.iter().filter(|((file, _), _)| *file == mutant.file);
+        name(&here.max_by_key(|(_, count)| **count)?.0.1)
     }
 
     /// Runs them until one of them tells `mutant`, which is the one with the number `on`.

@@ -14,7 +14,7 @@ mod verdict;
 
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
@@ -51,7 +51,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut open: Vec<&Mutant> = mutants.iter().filter(|mutant| !verdicts.is_settled(mutant)).collect();
     // What is new comes first: that something is missed is known already.
     open.sort_by_key(|mutant| verdicts.is_missed(mutant));
-    if !open.is_empty() {
+    if !open.is_empty() && std::env::var_os("TABLE").is_none() {
         let tree = Tree::read(Path::new(original), root, &mutants, cargo)?;
         let built = tree.build(|mutant| verdicts.is_apart(mutant))?;
         for mutant in mutants.iter().filter(|mutant| !built.placed.contains(&mutant.id) && !verdicts.is_apart(mutant)) {
@@ -79,11 +79,19 @@ fn run() -> Result<(), Box<dyn Error>> {
         // What constants are made of, no switch reaches.
         let constant = missed.into_iter().filter(|mutant| built.constant.contains(&mutant.id));
         for mutant in viable.into_iter().chain(constant) {
-            let verdict = match tree.build_alone(mutant)? {
-                Some(programs) => tests.rebuilt(programs).judge(mutant, 0)?,
-                None => Verdict::Caught,
+            let verdict = |programs: Option<Vec<PathBuf>>| match programs {
+                Some(programs) => tests.rebuilt(programs).judge(mutant, 0),
+                None => Ok(Verdict::Caught),
             };
-            verdicts.add(mutant, verdict)?;
+            // Most likely one of the programs suffices, which is the sooner built.
+            let mut found = Verdict::Missed;
+            if let Some(name) = tests.most_telling(mutant) {
+                found = verdict(tree.build_alone(mutant, Some(&name))?)?;
+            }
+            if found == Verdict::Missed {
+                found = verdict(tree.build_alone(mutant, None)?)?;
+            }
+            verdicts.add(mutant, found)?;
         }
     }
     print!("{}", Verdicts::open(kept, &mutants)?.table(&mutants));

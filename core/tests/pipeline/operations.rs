@@ -85,6 +85,18 @@ fn j3_an_operation_runs_once_and_is_replayed() {
     }
 }
 
+/// J8: an outcome says whether the journal knows of it.
+#[test]
+fn j8_an_outcome_says_whether_the_journal_knows_of_it() {
+    for (keeps, unkept) in [(Answer::Good, false), (Answer::Fails, true)] {
+        let host = host(World { keeps, ..good() });
+        assert_eq!(
+            host.linear(&sent(ARGUMENTS, None), |outcome| (outcome.unkept(), outcome.success())),
+            (unkept, true)
+        );
+    }
+}
+
 /// P7: who may not make the call any more does not get its result either.
 #[test]
 fn p7_a_replay_is_authorized_under_the_policy_of_now() {
