@@ -289,8 +289,8 @@ fn a5_a_token_shown_to_an_operation_that_was_made_is_used_up() {
             .and_then(Call::validate)
             .expect("the ticket is the caller's");
         let decision = PolicyGate::new(ChannelTable::DEFAULTS).decide(&call.subject());
-        let call = call.authorize(decision).and_then(|call| call.admit(Ok(Allowance::Unlimited)));
-        let call = call.and_then(Call::unless_planning).expect("everybody may");
+        let call = call.authorize(decision).expect("everybody may").admit(Ok(Allowance::Unlimited));
+        let call = call.and_then(Call::unless_planning).expect("there is room");
         let asked = call.recall().expect("somebody known asks");
         assert!(format!("{asked:?}").starts_with("Ask("), "{asked:?}");
         let Operate::Ask(operating) = asked else { panic!("it is of an operation") };
