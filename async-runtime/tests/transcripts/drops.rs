@@ -104,6 +104,30 @@ fn check_tokens(world: &mut World, calling: &Calling, about: &str) {
     assert!(!confirms || runs <= claims.len(), "A5: {about}: {runs} runs for {claims:?}");
 }
 
+/// Asks for the operation again: whatever became of the call that was left, no second one runs before that is known to have had no
+/// effect.
+fn check_operation(world: &mut World, calling: &Calling, about: &str) {
+    if calling.operation.is_none() {
+        return;
+    }
+    let again = Calling { gone: false, plan: false, brings: Brings::Nothing, ..calling.clone() };
+    for pass in [0, 0, 3_600_000] {
+        world.step(&Step::Advance(pass));
+        world.step(&Step::Call(again.clone()));
+    }
+    let book = world.log.book();
+    let of = |begins: &str, told: &str| {
+        let lines = book.lines.iter().filter(move |line| line.starts_with(begins) && line.contains(told));
+        lines.filter_map(|line| line.split_once("key: ")?.1.split(',').next()).collect::<Vec<_>>()
+    };
+    let (takes, opened) = (of("take ", "-> Ok(Ok(Free("), of("keep ", "effect: None"));
+    for key in takes.iter().collect::<BTreeSet<_>>() {
+        let count = |keys: &[&str]| keys.iter().filter(|one| one == &key).count();
+        let (takes, opened) = (count(&takes), count(&opened));
+        assert!(takes <= opened + 1, "A5: {about}: {takes} claims, and {opened} without effect: {:#?}", book.lines);
+    }
+}
+
 /// Leaves `calling` after `polls` polls, and checks what is left. Says whether it came to its end before.
 fn leave(
     world: &mut World,
@@ -118,6 +142,7 @@ fn leave(
     check_settlement(world, &id, seams, leaving, about);
     assert_eq!(world.gate().running_tasks(), [], "{about}");
     if leaving == Leaving::Dropped && !over {
+        check_operation(world, calling, about);
         check_tokens(world, calling, about);
         check_records(world, about);
     }

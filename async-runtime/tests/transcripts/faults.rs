@@ -40,9 +40,9 @@ fn from_the_fault(transcript: &Transcript) -> Option<&[String]> {
 fn is_before_the_tool(question: &str) -> bool {
     let asked = question.split(' ').next().unwrap_or_default();
     match asked {
-        "policy" | "rules" | "charge" | "load" | "claim" | "issue" | "judge" => true,
+        "policy" | "rules" | "charge" | "load" | "recall" | "claim" | "issue" | "judge" | "take" => true,
         "record" => question.contains(r#""kind":"intent""#),
-        "refund" | "attempt" | "withdraw" | "finish" | "decide" => false,
+        "refund" | "attempt" | "withdraw" | "finish" | "keep" | "decide" => false,
         other => panic!("what is {other}?"),
     }
 }

@@ -32,12 +32,14 @@ fn who() -> impl Strategy<Value = Who> {
 pub(crate) fn calling() -> impl Strategy<Value = Calling> {
     let tool = prop_oneof![3 => select(TOOLS), 2 => Just("w.confirm"), 2 => Just("b.approve")];
     let rare = || prop::bool::weighted(0.1);
-    (who(), tool, select(ARGUMENTS.as_slice()), brings(), rare(), rare(), rare()).prop_map(
-        |(who, tool, arguments, brings, plan, gone, followed)| Calling {
+    let operation = prop_oneof![6 => Just(None), 2 => Just(Some("op-1")), 1 => Just(Some("op-2"))];
+    (who(), tool, select(ARGUMENTS.as_slice()), brings(), rare(), rare(), rare(), operation).prop_map(
+        |(who, tool, arguments, brings, plan, gone, followed, operation)| Calling {
             brings,
             plan,
             gone,
             followed,
+            operation,
             ..call(who, tool, arguments)
         },
     )

@@ -30,6 +30,7 @@ use callgate_std::confirmations::{Capacity, MemoryConfirmations};
 use callgate_std::entropy::{SeededEntropy, SharedEntropy};
 use callgate_std::gate::{GRACE, Gate as BlockingGate, Shutdown};
 use callgate_std::interceptors::Interceptors;
+use callgate_std::journal::{JournalLimits, MemoryJournal};
 use callgate_std::limiter::{DEFAULT_KEYS, MemoryLimiter, QuotaScope, Quotas};
 use callgate_std::observer::{Event, Observers};
 use callgate_std::policy::ChannelPolicies;
@@ -170,6 +171,10 @@ impl Parts {
         store
     }
 
+    fn journal(&self) -> MemoryJournal {
+        MemoryJournal::with(JournalLimits::DEFAULT, self.stage.time.shared())
+    }
+
     fn observers(&self) -> Observers {
         let log = self.stage.log.clone();
         Observers::new().on("tool.*", move |event: &Event<'_>| log.line(format!("tell {event:?}"))).unwrap()
@@ -206,6 +211,7 @@ fn blocking(parts: &Parts) -> BlockingGate {
         .policy(parts.policy())
         .limiter(Arc::new(parts.spy(parts.limiter())))
         .confirmations(Arc::new(parts.spy(parts.store())))
+        .journal(Arc::new(parts.spy(parts.journal())))
         .interceptors(interceptors)
         .audit(Arc::new(parts.spy(Sink)))
         .clock(parts.stage.time.shared())
@@ -224,6 +230,7 @@ macro_rules! wrapped {
             .policy($wrapper($parts.policy()))
             .limiter($wrapper($parts.spy($parts.limiter())))
             .confirmations($wrapper($parts.spy($parts.store())))
+            .journal($wrapper($parts.spy($parts.journal())))
             .interceptors(interceptors)
             .audit($wrapper($parts.spy(Sink)))
     }};
@@ -242,6 +249,7 @@ fn waiting(parts: &Parts, runtime: impl Runtime, seams: Seams) -> AsyncGate {
                 .policy(Waiting(parts.waiting_policy(pauses)))
                 .limiter(Waiting(parts.patient(parts.limiter(), pauses)))
                 .confirmations(Waiting(parts.patient(parts.store(), pauses)))
+                .journal(Waiting(parts.patient(parts.journal(), pauses)))
                 .interceptors(interceptors)
                 .audit(Waiting(parts.patient(Sink, pauses)))
         }
@@ -356,11 +364,16 @@ impl World {
         let context = calling.context(&request_id, &self.stage.name);
         let mut updates = Vec::new();
         let (json, token) = match &self.gate {
-            Gate::Blocking(gate) if calling.followed => told(&gate.call_following(&context, request, |update| {
-                updates.push(update);
-                ControlFlow::Continue(())
-            })),
-            Gate::Blocking(gate) => told(&gate.call(&context, request)),
+            Gate::Blocking(gate) if calling.followed && calling.operation.is_none() => {
+                told(&gate.call_following(&context, request, |update| {
+                    updates.push(update);
+                    ControlFlow::Continue(())
+                }))
+            }
+            Gate::Blocking(gate) => match calling.operation {
+                Some(operation) => told(&gate.call_operation(&context, operation, request)),
+                None => told(&gate.call(&context, request)),
+            },
             Gate::Async(_) => {
                 let (future, receiver) = self.calling(calling, &request_id, token.as_deref());
                 let answer = told(&self.wait(future));
@@ -385,8 +398,11 @@ impl World {
         let request = Request { tool: calling.tool, arguments: calling.arguments.as_bytes(), token };
         let (sender, receiver) = async_channel::unbounded();
         let mut options = CallOptions::new().cancelled_by(self.stage.caller.lock().unwrap().clone());
-        if calling.followed {
+        if calling.followed && calling.operation.is_none() {
             options = options.with_updates(sender);
+        }
+        if let Some(operation) = calling.operation {
+            options = options.of_operation(operation);
         }
         (self.gate().call_with(&calling.context(request_id, &self.stage.name), request, options), receiver)
     }

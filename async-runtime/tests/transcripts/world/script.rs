@@ -83,11 +83,22 @@ pub(crate) struct Calling {
     pub(crate) gone: bool,
     /// Its updates are taken.
     pub(crate) followed: bool,
+    /// The id of the operation that it is one of.
+    pub(crate) operation: Option<&'static str>,
 }
 
 pub(crate) fn call(who: Who, tool: &'static str, arguments: &str) -> Calling {
     let arguments = arguments.to_owned();
-    Calling { who, tool, arguments, brings: Brings::Nothing, plan: false, gone: false, followed: false }
+    Calling {
+        who,
+        tool,
+        arguments,
+        brings: Brings::Nothing,
+        plan: false,
+        gone: false,
+        followed: false,
+        operation: None,
+    }
 }
 
 impl Calling {
@@ -108,6 +119,11 @@ impl Calling {
 
     pub(crate) fn followed(mut self) -> Self {
         self.followed = true;
+        self
+    }
+
+    pub(crate) fn of(mut self, operation: &'static str) -> Self {
+        self.operation = Some(operation);
         self
     }
 
@@ -213,6 +229,7 @@ pub(crate) fn scripts() -> Vec<Script> {
     let mut all = ends_before_the_tool();
     all.extend(ends_of_the_tool());
     all.extend(confirmations());
+    all.extend(operations());
     all.extend(sequences());
     all
 }
@@ -345,6 +362,30 @@ fn confirmations() -> Vec<Script> {
             "accepted after a yes",
             [call(Local, "b.behind.panic", "{}").into(), call(Local, "b.behind.panic", "{}").with(Token(0)).into()],
         ),
+    ]
+}
+
+fn operations() -> Vec<Script> {
+    use Brings::Token;
+    use Who::{Alice, Boss, Local, Nobody};
+    let write = || call(Local, "w.write", r#"{"n":99}"#).of("op-1");
+    let blocks = || call(Local, "b.write", r#"{"n":3}"#).of("op-1");
+    let asks = || call(Local, "w.confirm", r#"{"n":99}"#).of("op-1");
+    let fails = |n: u8| call(Local, "w.fail", &format!(r#"{{"n":{n}}}"#)).of("op-1");
+    let reads = |who| call(who, "b.return", r#"{"n":3}"#).of("op-1");
+    let behind = || call(Local, "w.behind", "{}").of("op-1");
+    vec![
+        one("operation: done", write()),
+        script("operation: replayed", [write(), write()]),
+        script("operation: replayed, and blocks", [blocks(), blocks()]),
+        script("operation: other arguments", [write(), call(Local, "w.write", "{}").of("op-1")]),
+        script("operation: another's", [reads(Alice), reads(Boss)]),
+        one("operation: nobody", reads(Nobody)),
+        script("operation: tried again", [fails(4), fails(4)]),
+        script("operation: in doubt", [fails(1), fails(1)]),
+        one("operation: vetoed", call(Local, "veto.me", "{}").of("op-1")),
+        script("operation: confirmed, and asked again", [asks(), asks().with(Token(0)), asks()]),
+        script("operation: in the background", [behind(), behind()]),
     ]
 }
 

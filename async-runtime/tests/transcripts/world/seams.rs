@@ -8,14 +8,18 @@ use std::time::Duration;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::call::{Charge, Finish, IssueFault, Issued, Refund, StoreFault};
 use callgate_core::code::Effect;
-use callgate_core::confirm::{By, Decided, FinishError, Presented, Refusal, Verdict};
+use callgate_core::confirm::{By, Decided, FinishError, Presented, ReconcileError, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::intercept::{Interception, Interceptor};
 use callgate_core::limit::{Allowance, LimitKey};
 use callgate_core::policy::{self, Decision, PolicyGate, Rule, RuleFault, RuleProvider, Subject};
 use callgate_std::confirmations::{
-    ConfirmationStore, DecideFault, Loaded, MemoryConfirmations, PendingApproval, PendingRequest,
+    ConfirmationStore, DecideFault, Loaded, MemoryConfirmations, PendingApproval, PendingRequest, Resolution,
+};
+use callgate_std::journal::{
+    FinishOperation, Journal, JournalAnswer, KeptReply, MemoryJournal, OperationRequest, OperationView,
+    PresentedOperation, SettleError,
 };
 use callgate_std::limiter::{MemoryLimiter, RateLimiter};
 use callgate_std::output::Reply;
@@ -214,6 +218,61 @@ impl ConfirmationStore for Spy<MemoryConfirmations> {
 
     fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
         self.part.pending(approver, max)
+    }
+}
+
+impl Spy<MemoryJournal> {
+    pub(crate) fn recalled(&self, presented: &PresentedOperation) -> Option<JournalAnswer> {
+        self.log.ask(&format!("recall {presented:?}"), || self.part.recall(presented), || Err(StoreFault))
+    }
+
+    pub(crate) fn taken(&self, request: &OperationRequest<'_>) -> Option<JournalAnswer> {
+        let OperationRequest { presented, operation, tool, caller } = request;
+        let question = format!("take {} {operation} {tool} {presented:?}", caller.request_id);
+        self.log.ask(&question, || self.part.claim(request), || Err(StoreFault))
+    }
+
+    pub(crate) fn kept(
+        &self,
+        finish: &FinishOperation,
+        result: Option<&KeptReply>,
+    ) -> Option<Result<Result<(), SettleError>, StoreFault>> {
+        let data = result.map(|result| (&result.data, &result.message, &result.meta));
+        self.log.ask(&format!("keep {finish:?} {data:?}"), || self.part.finish(finish, result), || Err(StoreFault))
+    }
+}
+
+impl Journal for Spy<MemoryJournal> {
+    fn recall(&self, presented: &PresentedOperation) -> JournalAnswer {
+        self.recalled(presented).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn claim(&self, request: &OperationRequest<'_>) -> JournalAnswer {
+        self.taken(request).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn finish(
+        &self,
+        finish: &FinishOperation,
+        result: Option<&KeptReply>,
+    ) -> Result<Result<(), SettleError>, StoreFault> {
+        self.kept(finish, result).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn reap(&self, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        self.part.reap(max)
+    }
+
+    fn reconcile(
+        &self,
+        key: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<OperationView, ReconcileError>, StoreFault> {
+        self.part.reconcile(key, resolution)
+    }
+
+    fn operations(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        self.part.operations(viewer, max)
     }
 }
 

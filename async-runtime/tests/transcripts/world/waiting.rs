@@ -8,6 +8,9 @@ use async_trait::async_trait;
 use callgate_async::audit::{Audit, AuditFault, Entry};
 use callgate_async::confirmations::ConfirmationStore;
 use callgate_async::interceptors::{Interception, Interceptor};
+use callgate_async::journal::{
+    FinishOperation, Journal, JournalAnswer, KeptReply, OperationRequest, PresentedOperation, SettleError,
+};
 use callgate_async::limiter::RateLimiter;
 use callgate_async::policy::{Policy, RuleProvider};
 use callgate_core::call::{Charge, Finish, IssueFault, Issued, Refund, StoreFault};
@@ -19,6 +22,7 @@ use callgate_core::policy::{Decision, PolicyGate, Rule, RuleFault, Subject};
 use callgate_std::confirmations::{
     ConfirmationStore as _, DecideFault, Loaded, MemoryConfirmations, PendingApproval, PendingRequest,
 };
+use callgate_std::journal::MemoryJournal;
 use callgate_std::limiter::MemoryLimiter;
 use callgate_std::output::Reply;
 
@@ -155,6 +159,25 @@ impl ConfirmationStore for Patient<MemoryConfirmations> {
 
     async fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
         self.spy.part.pending(approver, max)
+    }
+}
+
+#[async_trait]
+impl Journal for Patient<MemoryJournal> {
+    async fn recall(&self, presented: &PresentedOperation) -> JournalAnswer {
+        self.reply(STAGE_LIMIT, |spy| spy.recalled(presented)).await
+    }
+
+    async fn claim(&self, request: &OperationRequest<'_>) -> JournalAnswer {
+        self.reply(STAGE_LIMIT, |spy| spy.taken(request)).await
+    }
+
+    async fn finish(
+        &self,
+        finish: &FinishOperation,
+        result: Option<&KeptReply>,
+    ) -> Result<Result<(), SettleError>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.kept(finish, result)).await
     }
 }
 
