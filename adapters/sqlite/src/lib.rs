@@ -41,6 +41,8 @@ mod fault_tests;
 mod faults;
 mod grant;
 mod journal;
+#[cfg(test)]
+mod journal_tests;
 mod lines;
 mod nonces;
 mod schema;
