@@ -367,13 +367,17 @@ fn names_item(rest: &[u8], item: u32) -> Option<&[u8]> {
 
 /// A segment of a JSON Pointer with its escapes resolved. A `~` that starts none stands for itself.
 fn unescaped(segment: &[u8]) -> impl Iterator<Item = u8> {
-    let mut bytes = segment.iter().copied().peekable();
-    core::iter::from_fn(move || match bytes.next()? {
-        b'~' => match bytes.next_if(|next| matches!(next, b'0' | b'1')) {
-            Some(b'1') => Some(b'/'),
-            _ => Some(b'~'),
-        },
-        other => Some(other),
+    // By hand: the adapter that looks ahead leaves a way to panic in a small program.
+    let mut rest = segment;
+    core::iter::from_fn(move || {
+        let (byte, behind) = match rest {
+            [b'~', b'0', behind @ ..] => (b'~', behind),
+            [b'~', b'1', behind @ ..] => (b'/', behind),
+            [byte, behind @ ..] => (*byte, behind),
+            [] => return None,
+        };
+        rest = behind;
+        Some(byte)
     })
 }
 

@@ -7,79 +7,34 @@ it is done, both from outside. Instructions are counted by QEMU, which is told t
 loop of a known number of them says how long that is. Exit status 1 when a goal is missed: 32 KiB of flash and 4 KiB of RAM with three tools.
 """
 
-import json
 import os
-import socket
-import struct
 import sys
 import tempfile
 
-from qemu import Line, start
+from memory import Stack, sections
+from qemu import STACK, STACK_SIZE, Line, start
 
-STACK, STACK_SIZE = 0x2000_0000, 96 * 1024
-PAINT = 0xA5
 # `cortex_m::asm::delay(n)` runs a loop of two instructions n + 1 times.
 DELAY = 2 * (100_000 + 1)
 FLASH_GOAL, RAM_GOAL = 32 * 1024, 4 * 1024
 
 
-def sections(elf):
-    """Flash and static RAM, from the headers of the sections that are loaded."""
-    with open(elf, "rb") as file:
-        data = file.read()
-    (offset,) = struct.unpack_from("<I", data, 32)
-    size, count = struct.unpack_from("<HH", data, 46)
-    flash = ram = 0
-    for at in range(offset, offset + size * count, size):
-        _, kind, flags, address, _, length = struct.unpack_from("<6I", data, at)
-        if not flags & 2 or not length:
-            continue
-        in_ram = address >= STACK
-        if in_ram:
-            ram += length
-        # 8: takes no room in the file, as .bss does. What is in RAM and no such section is copied from flash.
-        if kind != 8:
-            flash += length
-    return flash, ram
-
-
 def run(elf):
     """What the program says, line by line, and the deepest stack in bytes."""
     with tempfile.TemporaryDirectory() as place:
-        agent, control, paint, painted = (os.path.join(place, name) for name in ("agent", "qmp", "paint", "painted"))
-        with open(paint, "wb") as file:
-            file.write(bytes([PAINT]) * STACK_SIZE)
+        agent, stack = os.path.join(place, "agent"), Stack(place, STACK, STACK_SIZE)
         arguments = ["-kernel", elf, "-icount", "shift=6,align=off,sleep=off", "-serial", f"unix:{agent},server=on,wait=on"]
-        arguments += ["-device", f"loader,file={paint},addr={STACK:#x},force-raw=on"]
-        arguments += ["-qmp", f"unix:{control},server=on,wait=off"]
-        process = start(arguments)
+        process = start(arguments + stack.arguments())
         try:
             line = Line(agent)
             line.until_ready()
             said = []
             while (text := line.receive()) != "done":
                 said.append(text.split())
-            save_memory(control, painted)
-            with open(painted, "rb") as file:
-                memory = file.read()
+            return said, stack.deepest()
         finally:
             process.kill()
             process.wait()
-    untouched = len(memory) - len(memory.lstrip(bytes([PAINT])))
-    return said, STACK_SIZE - untouched
-
-
-def save_memory(control, path):
-    save = {"execute": "pmemsave", "arguments": {"val": STACK, "size": STACK_SIZE, "filename": path}}
-    with socket.socket(socket.AF_UNIX) as qmp:
-        qmp.connect(control)
-        lines = qmp.makefile("rw")
-        lines.readline()
-        for request in ({"execute": "qmp_capabilities"}, save):
-            print(json.dumps(request), file=lines, flush=True)
-            while "return" not in (said := json.loads(lines.readline())):
-                if "error" in said:
-                    raise OSError(said["error"]["desc"])
 
 
 def main():

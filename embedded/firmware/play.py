@@ -2,15 +2,17 @@
 
 usage: play.py VALVE.elf LOG [CALLGATE]
 
-Writes the log that the device kept to LOG, and has `callgate audit verify` look at it, whole and with each of some faults, where
+Holds the program to its budget of memory (budget.json). Writes the log that the device kept to LOG, and has `callgate audit verify` look at it, whole and with each of some faults, where
 CALLGATE names that program. Exit status 0 when everything was as it has to be.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
 
+from memory import over_budget, sections
 from qemu import Device
 
 checked = 0
@@ -107,9 +109,11 @@ def day(device):
     says(agent.call("valve.move", **late), "too late", code="CONFIRMATION_INVALID")
 
     # What is wrong is refused before anything else, and a secret is told nowhere.
-    for wrong in ['{"percent":1,"percent":2}', '{"percent":"1"}', '{"percent":1,"speed":2}', "[1]"]:
+    # The last two are what a small gate refuses and another one takes, or refuses later.
+    small = ['{"percent":10.0}', '{"percent":' + "[" * 8 + "]" * 8 + "}"]
+    for wrong in ['{"percent":1,"percent":2}', '{"percent":"1"}', '{"percent":1,"speed":2}', "[1]", *small]:
         refused = agent.raw(wrong)
-        # A key that is there twice makes the whole line none, wherever it stands.
+        # What the reader refuses makes the whole line none, wherever it stands.
         check("error" in refused and refused.get("success") is not True, f"{wrong} is refused", refused)
     says(agent.call("valve.open"), "no such tool", code="TOOL_NOT_FOUND")
     says(agent.call("sensor.read", {"sensor": 2}), "a tool that fails", code="INTERNAL_ERROR", effect="unknown")
@@ -148,6 +152,7 @@ def main():
     with Device(elf) as device:
         day(device)
         lines, dumped = dump(device.panel)
+        stack = device.stack.deepest()
     records = [json.loads(line) for line in lines]
     check(dumped["lines"] == len(lines) and dumped["overwritten"] > 0, "the ring has wrapped", dumped)
     check(records[0]["seq"] == dumped["overwritten"] + 1, "the first line tells what is missing", records[0])
@@ -170,6 +175,12 @@ def main():
                 log.write("".join(line + "\n" for line in faulty))
             status, said = verify(callgate[0], path + ".bad", *where)
             check(status == 1, f"{what} shows", said)
+    flash, static = sections(elf)
+    taken = {"flash": flash, "static": static, "stack": stack}
+    with open(os.path.join(os.path.dirname(__file__), "budget.json"), encoding="utf-8") as file:
+        grown = over_budget("the device", taken, json.load(file)["valve"])
+    check(not grown, grown, taken)
+    print(f"the device takes {flash} bytes of flash, {static} of static RAM, {stack} of stack")
     print(f"{checked} checks held; the log has {len(lines)} lines, {dumped['overwritten']} were overwritten")
 
 

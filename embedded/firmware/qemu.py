@@ -10,21 +10,23 @@ import subprocess
 import tempfile
 import time
 
-MACHINE = ["qemu-system-arm", "-M", "netduinoplus2", "-display", "none", "-monitor", "none"]
+from memory import Stack
+
+# As memory/stm32f405.x has it.
+STACK, STACK_SIZE = 0x2000_0000, 96 * 1024
 # A machine that is shared by many is slow, and QEMU's clock is its clock.
 PATIENCE = 60
 
 
-def start(arguments):
+def start(arguments, machine="netduinoplus2"):
     """QEMU, which ends when this process does, also when that is killed: left alone it would hold on to whoever reads its output."""
 
     def end_with_parent():
         set_parent_death_signal = 1
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
-    return subprocess.Popen(
-        MACHINE + arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=end_with_parent
-    )
+    command = ["qemu-system-arm", "-M", machine, "-display", "none", "-monitor", "none", *arguments]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, preexec_fn=end_with_parent)
 
 
 class Line:
@@ -44,7 +46,8 @@ class Line:
         self.rest = b""
 
     def until_ready(self):
-        said = self.receive()
+        # A serial port that is switched on may say nothing in so many bytes.
+        said = self.receive().lstrip("\0")
         if said != "ready":
             raise ValueError(f"it is to say that it is ready, and says {said!r}")
 
@@ -77,7 +80,8 @@ class Device:
         self.place = tempfile.TemporaryDirectory()
         paths = [os.path.join(self.place.name, name) for name in ("agent", "panel")]
         lines = [part for path in paths for part in ("-serial", f"unix:{path},server=on,wait=on")]
-        self.process = start(["-kernel", elf] + lines)
+        self.stack = Stack(self.place.name, STACK, STACK_SIZE)
+        self.process = start(["-kernel", elf] + lines + self.stack.arguments())
         try:
             # The machine starts when both are there, so nothing that it says is lost.
             self.agent, self.panel = (Line(path) for path in paths)

@@ -8,7 +8,7 @@ use callgate_core::time::{Instant, Now, Timestamp};
 use cortex_m::peripheral::SYST;
 use cortex_m::peripheral::syst::SystClkSource;
 use cortex_m_rt::exception;
-use critical_section::Mutex;
+use critical_section::{CriticalSection, Mutex};
 use heapless::Deque;
 use stm32f4xx_hal::pac::{self, USART1, USART2};
 use stm32f4xx_hal::prelude::*;
@@ -30,8 +30,15 @@ impl<U: stm32f4xx_hal::serial::Instance> Queue<U> {
         Self { rx: Mutex::new(RefCell::new(None)), bytes: Mutex::new(RefCell::new(Deque::new())) }
     }
 
+    fn listen_to(&self, token: CriticalSection<'_>, rx: Rx<U>) {
+        // Within the section nothing else can hold it.
+        if let Ok(mut place) = self.rx.borrow(token).try_borrow_mut() {
+            *place = Some(rx);
+        }
+    }
+
     fn pop(&self) -> Option<u8> {
-        critical_section::with(|token| self.bytes.borrow_ref_mut(token).pop_front())
+        critical_section::with(|token| self.bytes.borrow(token).try_borrow_mut().ok()?.pop_front())
     }
 }
 
@@ -41,7 +48,8 @@ where
 {
     fn take(&self) {
         critical_section::with(|token| {
-            let (mut rx, mut bytes) = (self.rx.borrow_ref_mut(token), self.bytes.borrow_ref_mut(token));
+            let borrowed = (self.rx.borrow(token).try_borrow_mut(), self.bytes.borrow(token).try_borrow_mut());
+            let (Ok(mut rx), Ok(mut bytes)) = borrowed else { return };
             // What there is no room for stays where it is: whoever sends has to wait then, as for an answer.
             while !bytes.is_full()
                 && let Some(Ok(byte)) = rx.as_mut().map(embedded_hal_nb::serial::Read::read)
@@ -103,15 +111,19 @@ impl Board {
         let panel: Serial<USART2> = Serial::new(device.USART2, (pins.pa2, pins.pa3), config, &mut rcc).ok()?;
         let ((agent, agent_rx), (panel, panel_rx)) = (agent.split(), panel.split());
         critical_section::with(|token| {
-            AGENT.rx.borrow_ref_mut(token).replace(agent_rx);
-            PANEL.rx.borrow_ref_mut(token).replace(panel_rx);
+            AGENT.listen_to(token, agent_rx);
+            PANEL.listen_to(token, panel_rx);
         });
         core.SYST.set_clock_source(SystClkSource::Core);
         core.SYST.set_reload(CORE_HZ / RATE - 1);
         core.SYST.clear_current();
         core.SYST.enable_counter();
         core.SYST.enable_interrupt();
-        critical_section::with(|token| TIMER.borrow_ref_mut(token).replace(core.SYST));
+        critical_section::with(|token| {
+            if let Ok(mut timer) = TIMER.borrow(token).try_borrow_mut() {
+                *timer = Some(core.SYST);
+            }
+        });
         Some(Self { agent, panel })
     }
 }
@@ -131,7 +143,9 @@ pub fn operator() -> Option<u8> {
 /// Lets the timer count without interrupts, from its greatest number down: for measurements. Time stands still then.
 pub fn count_alone() {
     critical_section::with(|token| {
-        if let Some(timer) = TIMER.borrow_ref_mut(token).as_mut() {
+        if let Ok(mut timer) = TIMER.borrow(token).try_borrow_mut()
+            && let Some(timer) = timer.as_mut()
+        {
             timer.disable_interrupt();
             timer.set_reload(0x00ff_ffff);
             timer.clear_current();

@@ -5,8 +5,8 @@ use core::fmt::{self, Write};
 
 use callgate_core::audit::{AuditFault, Record};
 use callgate_core::call::{
-    Announced, Asking, Attempts, Authorized, Call, Cleared, Closed, Executing, Finished, IssueFault, Issued, Loaded,
-    Lookup, Ran, Redeeming, Requested, StoreFault, Validated,
+    Announced, Asking, Attempts, Authorized, Call, Cleared, Closed, Confirmed, Ended, Executing, Finished, IssueFault,
+    Issued, Loaded, Loading, Lookup, Ran, Redeeming, Requested, StoreFault, Validated,
 };
 use callgate_core::confirm::{By, Refusal};
 use callgate_core::context::{CallContext, Mode, Scopes};
@@ -204,19 +204,16 @@ impl<'r, const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: 
     fn answer<'a>(&self, step: Stepped<'a>, room: &mut Option<&'a mut [u8]>, now: Now) -> Stepped<'a> {
         match step {
             Step::Find(call) => self.found(call),
-            Step::Load(loading) => {
-                let found = self.load(loading.ticket(), room.take(), now);
-                loading.answer(found)
-            }
+            Step::Load(loading) => self.loaded(loading, room.take(), now),
             Step::Authorize(call) => decide(call),
             Step::Charge(call) => self.charged(call, now),
             Step::Recall(operating) => Step::Close(operating.unsupported()),
             Step::Claim(operating) => Step::Close(operating.unsupported()),
             Step::Issue(asking) => self.issued(asking, now),
             Step::Redeem(redeeming) => self.redeemed(redeeming, now),
-            Step::Intercept(call) => call.answer(Interception::Continue),
+            Step::Intercept(call) => cleared(call),
             Step::Intent(call) => self.announced(call),
-            Step::Close(ended) => ended.answer(now),
+            Step::Close(ended) => closed(ended, now),
             Step::Settle(closed) => self.settled(closed, now),
             Step::Record(closed) => self.recorded(closed),
             // Answered by the loop.
@@ -235,6 +232,17 @@ impl<'r, const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: 
             Ok(Err(why)) => call.turned_away(why),
             Err(_) => call.found(Lookup::Unknown),
         }
+    }
+
+    #[inline(never)]
+    fn loaded<'a>(
+        &self,
+        loading: Loading<Carried<'a>, &'static Tool>,
+        room: Option<&'a mut [u8]>,
+        now: Now,
+    ) -> Stepped<'a> {
+        let found = self.load(loading.ticket(), room, now);
+        loading.answer(found)
     }
 
     #[inline(never)]
@@ -260,8 +268,16 @@ impl<'r, const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: 
 
     #[inline(never)]
     fn announced<'a>(&self, mut call: At<'a, &'static Tool, Cleared>) -> Stepped<'a> {
-        let recorded = call.intent().map_or(Ok(()), |intent| self.record(&intent));
+        let recorded = self.record_intent(&mut call);
         call.answer(recorded)
+    }
+
+    #[inline(never)]
+    fn record_intent(&self, call: &mut At<'_, &'static Tool, Cleared>) -> Result<(), AuditFault> {
+        match &call.intent() {
+            Some(intent) => self.record(intent),
+            None => Ok(()),
+        }
     }
 
     #[inline(never)]
@@ -272,8 +288,13 @@ impl<'r, const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: 
 
     #[inline(never)]
     fn recorded<'a>(&self, closed: Closed<Carried<'a>, &'static Tool>) -> Stepped<'a> {
-        let recorded = self.record(&closed.record());
+        let recorded = self.record_end(&closed);
         closed.recorded(recorded)
+    }
+
+    #[inline(never)]
+    fn record_end(&self, closed: &Closed<Carried<'_>, &'static Tool>) -> Result<(), AuditFault> {
+        self.record(&closed.record())
     }
 
     /// The table was looked at when the device started.
@@ -337,6 +358,16 @@ impl<'r, const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: 
 fn decide<'a>(call: At<'a, &'static Tool, Validated>) -> Stepped<'a> {
     let decision = PolicyGate::new(ChannelTable::new(CHANNELS)).decide(&call.subject());
     call.answer(decision)
+}
+
+#[inline(never)]
+fn cleared<'a>(call: At<'a, &'static Tool, Confirmed>) -> Stepped<'a> {
+    call.answer(Interception::Continue)
+}
+
+#[inline(never)]
+fn closed<'a>(ended: Ended<Carried<'a>, &'static Tool>, now: Now) -> Stepped<'a> {
+    ended.answer(now)
 }
 
 /// The tool runs.

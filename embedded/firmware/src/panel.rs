@@ -97,6 +97,19 @@ fn decide<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING:
     }
 }
 
+/// Decides what is asked if it is one question alone, for an operator who has no more than buttons; tells whether it did.
+pub fn decide_only<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usize>(
+    gate: &Gate<'_, PLACES, TEXT, KEYS, RING>,
+    verdict: Verdict,
+    now: Now,
+) -> bool {
+    let Ok(mut store) = gate.confirmations.try_borrow_mut() else { return false };
+    let mut pending = store.pending(&OPERATOR, now).map(|pending| pending.ticket);
+    let (Some(ticket), None) = (pending.next(), pending.next()) else { return false };
+    drop(pending);
+    store.decide(ticket, verdict, &OPERATOR, now).is_ok()
+}
+
 fn dump<const PLACES: usize, const TEXT: usize, const KEYS: usize, const RING: usize>(
     gate: &Gate<'_, PLACES, TEXT, KEYS, RING>,
     out: &mut dyn Write,
