@@ -4,9 +4,11 @@
 
 use callgate_core::audit::chain::Head;
 use callgate_core::audit::{Audit, AuditFault, Record};
-use callgate_core::call::{Call, IssueFault, TurnAway};
+use callgate_core::call::{Call, Finish, IssueFault, TurnAway};
+use callgate_core::code::Effect;
 use callgate_core::confirm::{
-    Binding, By, CancelError, Decided, Presented, Refusal, TicketState, Verdict, caller_digest, principal_digest,
+    Binding, By, CancelError, Decided, Presented, RECONCILE_SCOPE, Refusal, TicketState, Verdict, caller_digest,
+    principal_digest,
 };
 use callgate_core::context::{CallContext, Scopes};
 use callgate_core::digest::{Digest, DigestKey};
@@ -266,7 +268,41 @@ fn a2_distinct_approvers_are_counted_and_one_claim_is_taken() {
     let loaded = store.load(ticket, &mut room, at(1)).expect("there is room").expect("it is there");
     assert_eq!(loaded.arguments, b"");
     assert_eq!(store.reap(at(5)).map(|seen| seen.ticket), None);
+    // J4: a finisher that claims to be another call completes nothing; one in doubt is settled by whoever may, once.
+    let finish = Finish { ticket, call: Digest::from_bytes([8; 32]), effect: Effect::Done };
+    assert!(
+        store.finish(&finish).is_err()
+            && store.finish(&Finish { ticket: Digest::from_bytes([0; 32]), ..finish }).is_err()
+    );
     assert_eq!(store.reap(at(100_000)).map(|seen| (seen.ticket, seen.tool)), Some((ticket, "probe")));
+    let settler = CallContext { scopes: Scopes::new(RECONCILE_SCOPE), ..caller("s") };
+    let reconcile =
+        |store: &mut Store, by: &CallContext<'_>| store.reconcile(ticket, Effect::Done, "the valve is open", by);
+    assert!(
+        reconcile(&mut store, &caller("s")).is_err()
+            && reconcile(&mut store, &CallContext { tenant: None, ..settler }).is_err()
+    );
+    assert_eq!(reconcile(&mut store, &settler), Ok(()));
+    assert!(reconcile(&mut store, &settler).is_err());
+    let states: Vec<_> = store.tickets(&caller("u"), at(100_000)).map(|seen| seen.state).collect();
+    assert_eq!(states, [TicketState::Done(Effect::Done)]);
+}
+
+/// J4: the call that claimed a ticket finishes it.
+#[test]
+fn j4_the_call_that_claimed_a_ticket_finishes_it() {
+    let (mut store, entropy) = store();
+    let asked = Question { by: By::Caller, approver_scope: None, ..question(caller("u"), b"{}") };
+    let ticket = store.issue(&asked, 1_000, &entropy, at(0)).expect("there is room").token.hash();
+    let call = Digest::from_bytes([9; 32]);
+    assert_eq!(
+        store.claim(ticket, &Presented { binding: binding(&caller("u")), call, lease_ms: 5 }, at(1)),
+        Ok(By::Caller)
+    );
+    assert_eq!(store.finish(&Finish { ticket, call, effect: Effect::Done }), Ok(()));
+    let states: Vec<_> = store.tickets(&caller("u"), at(1)).map(|seen| seen.state).collect();
+    assert_eq!(states, [TicketState::Done(Effect::Done)]);
+    assert!(store.reap(at(100_000)).is_none());
 }
 
 /// C3, X6: a place is free again when its ticket can be forgotten, and not before; one principal has no more than its part.

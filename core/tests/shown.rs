@@ -321,7 +321,8 @@ fn s3_each_channel_has_its_own_context_and_each_field_its_grammar() {
     }
     // G8: a child is where its parent is.
     let parent = CallContext { tenant: Some("t"), session: Some("s"), ip: Some("i"), user_agent: Some("a"), ..good };
-    let child = parent.child("r-2", Scopes::NONE).expect("it asks for nothing");
+    let child = parent.child("r-2", Scopes::new("x")).expect("it asks for what its parent holds");
+    assert_eq!(child.scopes, Scopes::new("x"));
     assert_eq!(
         (child.tenant, child.principal, child.session, child.ip, child.user_agent, child.channel),
         (Some("t"), Some("local-shell"), Some("s"), Some("i"), Some("a"), "cli")

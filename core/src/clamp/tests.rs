@@ -259,7 +259,10 @@ fn l1_a_clamp_within_a_secret_tells_nothing_of_it() {
     let text = r#"{"box":{"in":[{"pin":11},[]],"pin":12},"pin":13}"#;
     let told = clamped(text, &rules, |args| {
         let mut told = Vec::new();
-        changes(args, &rules, &mut |change| told.push(change.to_string()));
+        changes(args, &rules, &mut |change| {
+            told.push(change.to_string());
+            assert_eq!(format!("{change:?}"), format!("Change({change})"));
+        });
         told
     });
     assert_eq!(told.unwrap(), ["box.in[0].pin: (secret) -> (secret)", "box.pin: (secret) -> (secret)", "pin: 13 -> 9"]);

@@ -173,6 +173,20 @@ mod tests {
         assert!(!take(&mut limiter, "b", 1, 0).is_admitted());
     }
 
+    /// R7: what a call that did not run had paid is its own again, and nobody else's.
+    #[test]
+    fn r7_a_refund_goes_to_whom_it_belongs() {
+        let mut limiter = Limiter::<3>::new(Some(QUOTA), None);
+        let Allowance::Granted { receipt, .. } = take(&mut limiter, "a", 5, 0) else { panic!("there is a budget") };
+        assert!(take(&mut limiter, "b", 10, 0).is_admitted() && take(&mut limiter, "a", 5, 0).is_admitted());
+        assert!(!take(&mut limiter, "a", 1, 0).is_admitted());
+        limiter.refund(&Refund { key: key("c"), receipt, units: 4 }, seconds(0));
+        assert!(!take(&mut limiter, "a", 1, 0).is_admitted() && !take(&mut limiter, "b", 1, 0).is_admitted());
+        limiter.refund(&Refund { key: key("a"), receipt, units: 4 }, seconds(0));
+        assert!(!take(&mut limiter, "a", 5, 0).is_admitted() && take(&mut limiter, "a", 4, 0).is_admitted());
+        assert!(!take(&mut limiter, "b", 1, 0).is_admitted());
+    }
+
     #[test]
     fn r3_attempts_are_counted_apart_and_nothing_is_limited_without_a_quota() {
         let caller = CallContext::new("web", "r").with_principal("a");
