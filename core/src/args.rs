@@ -409,6 +409,29 @@ mod tests {
             (Event::Number(Number::U64(5000)), Event::Number(Number::U64(100)))
         );
         assert_eq!((clamped[1].from, clamped[1].to), (Event::String("héllo".into()), Event::String("hé".into())));
+        // Bytes are those of the clamped text, too.
+        struct Bytes(Vec<u8>);
+        impl<'de> Deserialize<'de> for Bytes {
+            fn deserialize<D: serde::Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
+                struct Take;
+                impl serde::de::Visitor<'_> for Take {
+                    type Value = Bytes;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("bytes")
+                    }
+                    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                        Ok(Bytes(bytes.to_vec()))
+                    }
+                }
+                source.deserialize_bytes(Take)
+            }
+        }
+        #[derive(Deserialize)]
+        struct Rows {
+            rows: (serde::de::IgnoredAny, Bytes),
+        }
+        let rows: Rows = args.deserialize(&mut [0; 8]).expect("two rows");
+        assert_eq!(rows.rows.1.0, "hé".as_bytes());
         #[cfg(feature = "alloc")]
         {
             let kept: alloc::sync::Arc<str> = args.sent().into();

@@ -1,10 +1,10 @@
 //! S1, S2, S4: one reader, and nobody who reads the same text sees another value.
 
-use callgate_core::json::{KeySlot, Kind, Limits, ReadErrorKind, scan};
+use callgate_core::json::{KeySlot, Kind, Limits, Number, ReadErrorKind, key_capacity, scan};
 use proptest::prelude::*;
 
 use super::model::{self, Json, Spelling};
-use super::{checked, kind, rebuild};
+use super::{checked, kind, rebuild, refusal};
 
 /// The value as `serde_json` has it. `-0` is a float there.
 fn theirs(value: &serde_json::Value) -> Json {
@@ -214,7 +214,7 @@ proptest! {
         }
         text.push('}');
         text.push_str(&"}]".repeat(depth / 2));
-        let error = super::refusal(text.as_bytes()).expect("a duplicate");
+        let error = refusal(text.as_bytes()).expect("a duplicate");
         prop_assert_eq!((error.kind, error.at as usize), (ReadErrorKind::DuplicateKey, at), "{}", text);
     }
 }
@@ -229,9 +229,9 @@ proptest! {
         let text = value.to_text(Some(seed));
         let text = text.trim_end();
         for end in 0..text.len() {
-            prop_assert!(super::refusal(&text.as_bytes()[..end]).is_some(), "{}", end);
+            prop_assert!(refusal(&text.as_bytes()[..end]).is_some(), "{}", end);
         }
-        prop_assert!(super::refusal(text.as_bytes()).is_none());
+        prop_assert!(refusal(text.as_bytes()).is_none());
     }
 }
 
@@ -243,7 +243,7 @@ fn s2_the_first_repetition_is_named() {
         for (first, second) in [(1, 2), (2, 1)] {
             let text = format!("{{{},\"{first}\":0,\"{second}\":0}}", members.join(","));
             let at = text.rfind(&format!(",\"{first}\"")).expect("it is there") + 1;
-            let error = super::refusal(text.as_bytes()).expect("a duplicate");
+            let error = refusal(text.as_bytes()).expect("a duplicate");
             assert_eq!((error.kind, error.at as usize), (ReadErrorKind::DuplicateKey, at), "{count} {first}");
         }
     }
@@ -331,7 +331,7 @@ fn v3_malformed_texts_say_what_is_wrong() {
         ("/* */ {}", 0, ExpectedValue),
     ];
     for (text, at, kind) in cases {
-        let error = super::refusal(text.as_bytes()).unwrap_or_else(|| panic!("{text} was accepted"));
+        let error = refusal(text.as_bytes()).unwrap_or_else(|| panic!("{text} was accepted"));
         assert_eq!((error.at, error.kind), (at, kind), "{text}");
         // L4: the message holds nothing of the text.
         assert!(!error.to_string().contains("amount"));
@@ -344,7 +344,7 @@ fn s1_skipped_values_are_checked_in_full() {
     for bad in
         [&b"{\"a\":1,\"skip\":\"\xff\"}"[..], b"{\"a\":1,\"skip\":[{\"b\":\"\xc0\x80\"}]}", b"{\"a\":\"\xed\xa0\x80\"}"]
     {
-        assert_eq!(super::refusal(bad).expect("bad UTF-8").kind, ReadErrorKind::NotUtf8);
+        assert_eq!(refusal(bad).expect("bad UTF-8").kind, ReadErrorKind::NotUtf8);
     }
     for bad in [r#"{"skip":"\ud800"}"#, r#"{"skip":[1,{"b":01}]}"#, r#"{"skip":1e999}"#, "{\"skip\":\"\u{1}\"}"] {
         assert!(kind(bad).is_some(), "{bad}");
@@ -387,6 +387,17 @@ fn s1_a_value_is_of_one_kind() {
     });
 }
 
+/// S4, S5: a finite number is taken as it is, and a colon is counted for each key.
+#[test]
+fn s4_a_finite_number_is_taken_as_it_is() {
+    for value in [1.5, -1.5, 0.0, 5e-324, f64::MAX, f64::MIN] {
+        assert_eq!(Number::from_f64(value), Some(Number::F64(value)));
+    }
+    assert!(matches!(Number::from_f64(-0.0), Some(Number::F64(zero)) if zero.is_sign_positive()));
+    assert_eq!([f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(Number::from_f64), [None; 3]);
+    assert_eq!([key_capacity(b""), key_capacity(b"[1,2]"), key_capacity(br#"{"a":{"b":1},"c":":"}"#)], [0, 0, 4]);
+}
+
 /// V3: a text that ends within an escape ends too early; one that goes on otherwise has a wrong escape.
 #[test]
 fn v3_an_escape_that_breaks_off_is_told_as_the_end() {
@@ -405,5 +416,27 @@ fn v3_an_escape_that_breaks_off_is_told_as_the_end() {
         ("\\ud83d\\ud83d", ReadErrorKind::LoneSurrogate),
     ] {
         assert_eq!(kind(&format!("\"{wrong}\"")), Some(expected), "{wrong}");
+    }
+}
+
+/// V3: a number that is none is told at its first byte that does not fit, with a sign and without.
+#[test]
+fn v3_a_number_is_refused_where_it_stops_being_one() {
+    for (text, at) in [
+        ("01", 1),
+        ("00", 1),
+        ("1.", 2),
+        ("1.x", 2),
+        ("12.", 3),
+        ("1e", 2),
+        ("1E+", 3),
+        ("12.5e-x", 6),
+        ("1.5e", 4),
+        ("0x", 1),
+    ] {
+        for sign in ["", "-"] {
+            let told = refusal([sign, text].concat().as_bytes()).expect("it is no number");
+            assert_eq!(told.at as usize, sign.len() + at, "{sign}{text}: {told}");
+        }
     }
 }

@@ -63,7 +63,10 @@ proptest! {
         with_text(&json_a, |text_a| {
             with_text(&json_b, |text_b| {
                 prop_assert_eq!(text_a.cmp(&text_b), a.cmp(&b));
+                prop_assert_eq!(text_a.partial_cmp(&text_b), Some(a.cmp(&b)));
                 prop_assert_eq!(text_a == text_b, a == b);
+                prop_assert_eq!((text_a == *b.as_str(), text_a == b.as_str()), (a == b, a == b));
+                prop_assert!(text_a == *a.as_str() && text_a == a.as_str());
                 prop_assert_eq!(text_a.eq_str(&b), a == b);
                 Ok(())
             })
