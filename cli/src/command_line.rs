@@ -5,6 +5,7 @@ mod audit;
 #[cfg(feature = "mcp")]
 mod behind;
 mod conformance;
+mod grants;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(crate) use audit::{AuditCommand, ExplainArgs, ExportArgs, ReapArgs, TailArgs
 #[cfg(feature = "mcp")]
 pub(crate) use behind::{PinArgs, PinsCommand, PinsListArgs, ProxyArgs};
 pub(crate) use conformance::{ConformanceArgs, ConformanceCommand, ProfileName, ReportFormat, SubjectArgs};
+pub(crate) use grants::{GrantArgs, GrantedArguments, GrantsArgs, RevokeArgs};
 
 const ABOUT: &str = "The gate that every tool call of an AI agent passes";
 const LONG_ABOUT: &str = "\

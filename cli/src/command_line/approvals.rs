@@ -4,6 +4,7 @@ use callgate_core::digest::Digest;
 use clap::{Args, Subcommand};
 
 use super::CallerArgs;
+use super::grants::{GrantArgs, GrantsArgs, RevokeArgs};
 
 const APPROVE_EXAMPLES: &str = "\
 Examples:
@@ -33,6 +34,12 @@ pub(crate) enum ApprovalsCommand {
     /// Nothing runs again by itself. Whoever has found out what happened says so, with how it is known; that stands in the record. It takes
     /// the scope `reconcile`.
     Resolve(ResolveArgs),
+    /// List the standing grants: a yes beforehand to calls that have not been made yet
+    Grants(GrantsArgs),
+    /// Say yes beforehand: to so many calls of one tool, by one principal, with such arguments, for a time
+    Grant(GrantArgs),
+    /// Take a standing grant back: from the answer on it covers nothing
+    Revoke(RevokeArgs),
 }
 
 /// What a call in doubt did.
@@ -131,6 +138,6 @@ impl AnswerArgs {
     }
 }
 
-fn digest(text: &str) -> Result<Digest, &'static str> {
+pub(super) fn digest(text: &str) -> Result<Digest, &'static str> {
     text.parse().map_err(|_| "a digest has 64 hexadecimal digits")
 }

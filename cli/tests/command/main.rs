@@ -20,6 +20,7 @@ mod conformance;
 mod demo;
 mod exits;
 mod explain;
+mod grants;
 mod init_from;
 mod interrupted;
 mod main_job;

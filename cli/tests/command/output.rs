@@ -108,6 +108,10 @@ fn every_command_explains_itself() {
         &["config", "check"],
         &["config", "show"],
         &["completions"],
+        &["approvals", "grant"],
+        &["approvals", "grants"],
+        &["approvals", "revoke"],
+        &["audit", "reap"],
     ];
     for command in commands {
         let ran = world.run(&[command, &["--help"]].concat()).ok();

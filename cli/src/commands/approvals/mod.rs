@@ -1,6 +1,7 @@
 //! `callgate approvals`: what waits for somebody else's yes, and the answers.
 
 mod decide;
+mod grants;
 mod list;
 mod request;
 mod settle;
@@ -38,6 +39,9 @@ pub(super) fn run(command: &ApprovalsCommand, setting: &Setting, terminal: &mut 
         ApprovalsCommand::Approve(args) => decide::decide(Verdict::Approve, args, setting, terminal),
         ApprovalsCommand::Cancel(args) => settle::cancel(args, setting, terminal),
         ApprovalsCommand::Resolve(args) => settle::resolve(args, setting, terminal),
+        ApprovalsCommand::Grants(args) => grants::grants(args, setting, terminal),
+        ApprovalsCommand::Grant(args) => grants::grant(args, setting, terminal),
+        ApprovalsCommand::Revoke(args) => grants::revoke(args, setting, terminal),
         ApprovalsCommand::Deny(args) => decide::decide(Verdict::Deny, &args.with_digest(None), setting, terminal),
     }
 }
