@@ -17,7 +17,9 @@ use clap_complete::Shell;
 pub(crate) use approvals::{
     AnswerArgs, ApprovalsCommand, ApproveArgs, Outcome, ResolveArgs, ShowArgs, WaitingArgs, WatchArgs,
 };
-pub(crate) use audit::{AuditCommand, ExplainArgs, ExportArgs, ReapArgs, TailArgs, VerifyArgs};
+pub(crate) use audit::{
+    AuditCommand, CheckedArgs, CheckpointArgs, ExplainArgs, ExportArgs, ReapArgs, RotateArgs, TailArgs, VerifyArgs,
+};
 #[cfg(feature = "mcp")]
 pub(crate) use behind::{PinArgs, PinsCommand, PinsListArgs, ProxyArgs};
 pub(crate) use conformance::{ConformanceArgs, ConformanceCommand, ProfileName, ReportFormat, SubjectArgs};

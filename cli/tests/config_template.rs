@@ -65,6 +65,7 @@ fn the_template_shows_every_key() {
         "exec",
         "serve",
         "upstream",
+        "checkpoint",
     ];
     for keys in known_keys() {
         for key in keys.keys {
@@ -162,6 +163,7 @@ fn each_example_of_a_message_is_accepted() {
         ("", ("", &["version = 1"][..])),
         ("state", ("[state]", &[])),
         ("audit", ("[audit]", &[])),
+        ("audit.checkpoint", ("[audit.checkpoint]", &["key = \"k\"", "to = \"t\""])),
         ("redaction", ("[redaction]", &[])),
         ("channels.NAME", ("[channels.bot]", &[])),
         ("rules", ("[[rules]]", &["id = 9", "effect = \"allow\""])),

@@ -9,6 +9,7 @@ use callgate_core::audit::chain::Head;
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
 
+use crate::allowed::AllowedSigners;
 use crate::key::{KeyError, SecretKey, VerifyingKey};
 
 /// What a checkpoint begins with. Another version is refused (invariant N6); and no signed operation begins so.
@@ -37,7 +38,7 @@ pub enum CheckpointError {
     #[error("this is a checkpoint of a version that this program does not know")]
     UnknownVersion,
     /// It was not signed by this key, or was changed afterwards.
-    #[error("this checkpoint is not signed by the given key")]
+    #[error("this checkpoint is not signed by a given key")]
     BadSignature,
     /// It is of another log.
     #[error("this is the checkpoint of another log")]
@@ -91,6 +92,15 @@ impl Checkpoint {
     /// # Errors
     /// Says why it is none to go by.
     pub fn read(text: &str, log: &str, key: &VerifyingKey) -> Result<Self, CheckpointError> {
+        let (read, _) = Self::read_signed(text, &AllowedSigners::one("", key.clone()))?;
+        if read.log == log { Ok(read) } else { Err(CheckpointError::OtherLog) }
+    }
+
+    /// Reads a checkpoint that any of these signers has signed, of whatever log, and says who.
+    ///
+    /// # Errors
+    /// Says why it is none to go by.
+    pub fn read_signed<'s>(text: &str, signers: &'s AllowedSigners) -> Result<(Self, &'s str), CheckpointError> {
         if text.len() > MAX_TEXT {
             return Err(CheckpointError::Malformed);
         }
@@ -101,11 +111,9 @@ impl Checkpoint {
             let other = payload.starts_with("callgate checkpoint v");
             return Err(if other { CheckpointError::UnknownVersion } else { CheckpointError::Malformed });
         }
-        if !key.verifies(payload.as_bytes(), signature) {
-            return Err(CheckpointError::BadSignature);
-        }
+        let signer = signers.who_signed(payload.as_bytes(), signature).ok_or(CheckpointError::BadSignature)?;
         let read = Self::parse(&payload).ok_or(CheckpointError::Malformed)?;
-        if read.log == log { Ok(read) } else { Err(CheckpointError::OtherLog) }
+        Ok((read, signer))
     }
 
     fn parse(payload: &str) -> Option<Self> {

@@ -144,6 +144,14 @@ impl SecretKey {
         self.0.public_key().to_openssh().map_err(|_| KeyError::Malformed)
     }
 
+    /// The private key, as it stands in a key file without a passphrase. Keep it where nobody else reads.
+    ///
+    /// # Errors
+    /// [`KeyError::NoPrivateKey`].
+    pub fn private(&self) -> Result<String, KeyError> {
+        self.0.to_openssh(LineEnding::LF).map(|text| text.to_string()).map_err(|_| KeyError::NoPrivateKey)
+    }
+
     /// Signs a payload as `ssh-keygen -Y sign -n callgate` does.
     ///
     /// # Errors

@@ -8,11 +8,13 @@
 //! Signatures are those of `ssh-keygen -Y sign -n callgate` with an Ed25519 key, or 64 bare bytes of Ed25519 (RFC 8032) in Base64.
 #![forbid(unsafe_code)]
 
+mod allowed;
 mod authorizer;
 mod checkpoint;
 mod key;
 mod operation;
 
+pub use allowed::{AllowedSigners, AllowedSignersError};
 pub use authorizer::{Authorizer, DEFAULT_WINDOW_MS, Granted, Presented, SignedRefusal, Signer};
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use key::{KeyError, NAMESPACE, SecretKey, VerifyingKey};

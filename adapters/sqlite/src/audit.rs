@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::io::{self, Write};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use callgate_core::audit::chain::Head;
@@ -11,8 +12,11 @@ use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::digest::Digest;
 use callgate_core::time::Timestamp;
 use callgate_std::audit::reaper::{self, OpenCalls};
-use callgate_std::audit::{Against, LostCall, Report, Spool, line, verify};
+use callgate_std::audit::{
+    Against, Expected, LostCall, Report, Retention, Segments, Spool, line, segment, verify_parts,
+};
 use callgate_std::contain::contain;
+use callgate_std::private_file::FileError;
 use rusqlite::params;
 
 use crate::database::{Database, Link, lock};
@@ -151,40 +155,18 @@ impl SqliteAudit {
     pub fn reap(&self, now: Timestamp) -> Result<Vec<LostCall>, DatabaseError> {
         let mut log = lock(&self.log);
         self.write(&mut log, Vec::new())?;
-        let (kept, calls) = self.database.step(|link| {
-            link.one("SELECT seq, calls FROM audit_open", [], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-            })
-        })?;
-        // Nothing depends on it: where it can't be read, the whole log is gone through.
-        let (mut read, mut open) = OpenCalls::read(&calls).map_or_else(Default::default, |open| (kept, open));
-        let mut page = |link: &Link<'_>, open: &mut OpenCalls, most: i64| {
-            let sql = "SELECT seq, line FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2";
-            let before = read;
-            link.each(sql, (before, most), |row| {
-                read = row.get(0)?;
-                open.line(read.unsigned_abs(), row.get_ref(1)?.as_str()?);
-                Ok(true)
-            })?;
-            Ok(read)
-        };
+        let (kept, mut read, mut open) = self.database.step(|link| known(link, &self.segments()))?;
         // Whoever writes is kept waiting for a page, not for the log.
-        let mut before = None;
-        loop {
-            let reached = self.database.step(|link| page(link, &mut open, PAGE))?;
-            if before.replace(reached) == Some(reached) {
-                break;
-            }
-        }
+        while self.database.step(|link| page(link, &mut read, &mut open, PAGE))? {}
         let head = log.head;
         let (next, lost) = self.database.step(|link| {
             let mut next = end(link)?;
             if !is_there(link, &head)? {
                 return Err(link.truncated(head));
             }
-            let reached = page(link, &mut open, i64::MAX)?;
-            if reached.saturating_sub(kept) >= KEPT_AFTER {
-                link.execute("UPDATE audit_open SET seq = ?1, calls = ?2", (reached, open.write()))?;
+            page(link, &mut read, &mut open, i64::MAX)?;
+            if read.saturating_sub(kept) >= KEPT_AFTER {
+                keep(link, read, &open)?;
             }
             let closing = open.closing(now).map_err(|AuditFault| DatabaseError::Record)?;
             if closing.is_empty() {
@@ -202,6 +184,91 @@ impl SqliteAudit {
         })?;
         log.head = next;
         Ok(lost)
+    }
+
+    /// Puts the lines aside as a [segment](Segments), a file beside the database, and goes on with a line that follows the last one of the
+    /// segment; gives the end of the segment. Nothing to put aside gives `None`. The segment is on the disk before its lines leave the
+    /// database, in one transaction; whenever a process is killed on the way, the log stays whole.
+    ///
+    /// # Errors
+    /// The log does not end as it was left, or a file cannot be used. The log goes on.
+    pub fn rotate(&self, now: Timestamp) -> Result<Option<Head>, DatabaseError> {
+        let mut log = lock(&self.log);
+        self.write(&mut log, Vec::new())?;
+        let (head, segments) = (log.head, self.segments());
+        let rotated = self.database.step(|link| {
+            let (end, begin) = (end(link)?, begin(link)?);
+            if !is_there(link, &head)? {
+                return Err(link.truncated(head));
+            }
+            // One that holds nothing but its own beginning is new.
+            if end.seq.saturating_sub(begin.seq) <= u64::from(begin.seq > 0) {
+                return Ok(None);
+            }
+            let mut text = Vec::new();
+            link.each("SELECT line FROM audit ORDER BY seq", [], |row| {
+                text.extend_from_slice(row.get_ref(0)?.as_str()?.as_bytes());
+                text.push(b'\n');
+                Ok(true)
+            })?;
+            let (_, mut read, mut open) = known(link, &segments)?;
+            page(link, &mut read, &mut open, i64::MAX)?;
+            keep(link, read, &open)?;
+            segments.write(begin.seq.saturating_add(1), &text)?;
+            let note = segment::begins(now, &end).map_err(|AuditFault| DatabaseError::Record)?;
+            let next = insert(link, &end, &note)?;
+            set_end(link, &next)?;
+            let put_aside = number(end.seq, link)?;
+            link.execute("UPDATE audit_begin SET seq = ?1, hash = ?2", params![put_aside, end.hash.as_bytes()])?;
+            link.execute("DELETE FROM audit WHERE seq <= ?1", [put_aside])?;
+            Ok(Some((end, next)))
+        })?;
+        Ok(rotated.map(|(end, next)| {
+            log.head = next;
+            end
+        }))
+    }
+
+    /// Removes the oldest segments, as far as `retention` has them go and no call of theirs is open, and says up to where. A record
+    /// of it is written before.
+    ///
+    /// # Errors
+    /// The log does not end as it was left, or a file cannot be used. What was not removed is the next time.
+    pub fn retain(&self, retention: Retention, now: Timestamp) -> Result<Option<Head>, DatabaseError> {
+        let mut log = lock(&self.log);
+        self.write(&mut log, Vec::new())?;
+        let (head, segments) = (log.head, self.segments());
+        let found = self.database.step(|link| {
+            let (end, begin) = (end(link)?, begin(link)?);
+            if !is_there(link, &head)? {
+                return Err(link.truncated(head));
+            }
+            let (_, mut read, mut open) = known(link, &segments)?;
+            page(link, &mut read, &mut open, i64::MAX)?;
+            let removal = segments.to_remove(begin.seq.saturating_add(1), open.first(), retention, now);
+            let Some(removal) = removal.map_err(|error| unreadable(&segments, error))? else { return Ok(None) };
+            let next = insert(link, &end, &removal.note(now).map_err(|AuditFault| DatabaseError::Record)?)?;
+            set_end(link, &next)?;
+            Ok(Some((removal, next)))
+        })?;
+        let Some((removal, next)) = found else { return Ok(None) };
+        log.head = next;
+        segments.remove(&removal).map_err(|error| unreadable(&segments, error))?;
+        Ok(Some(removal.up_to))
+    }
+
+    /// How many bytes the lines have that are in the database, each with its line break.
+    ///
+    /// # Errors
+    /// The file cannot be used.
+    pub fn bytes(&self) -> Result<u64, DatabaseError> {
+        let bytes =
+            self.database.step(|link| link.one("SELECT bytes FROM audit_begin", [], |row| row.get::<_, i64>(0)))?;
+        Ok(bytes.unsigned_abs())
+    }
+
+    fn segments(&self) -> Segments {
+        Segments::of(self.database.path())
     }
 
     /// Writes the whole log to `out` as JSON Lines, as a file's log has them, and gives the head that was recorded for it. What is
@@ -223,17 +290,30 @@ impl SqliteAudit {
     /// # Errors
     /// The file cannot be read. What is wrong with the log is no error but in the report.
     pub fn verify(&self, kept: Option<Head>) -> io::Result<Report> {
-        Self::verify_in(&self.database, kept)
+        Self::verify_in(&self.database, Expected::new(kept, None))
     }
 
-    /// The same for a log that is not as it was left, which no sink opens any more.
+    /// The same with its segments for a log that may be not as it was left, which no sink opens any more, against whatever is expected.
     ///
     /// # Errors
     /// As [`SqliteAudit::verify`].
-    pub fn verify_in(database: &Database, kept: Option<Head>) -> io::Result<Report> {
-        let mut lines = Lines::all(database)?;
-        let against = Against::Head(kept.unwrap_or(lines.head()));
-        verify(&mut lines, against)
+    pub fn verify_in(database: &Database, expected: Expected) -> io::Result<Report> {
+        let segments = Segments::of(database.path());
+        loop {
+            let lines = Lines::all(database)?;
+            let (head, begin) = (lines.head(), lines.begin());
+            let mut parts: Vec<(PathBuf, Box<dyn BufRead + '_>)> = Vec::new();
+            for segment in segments.before(begin.seq.saturating_add(1))? {
+                let file = File::open(&segment.path)?;
+                parts.push((segment.path, Box::new(BufReader::new(file))));
+            }
+            parts.push((database.path().to_owned(), Box::new(lines)));
+            let report = verify_parts(parts, Against::Head(expected.kept.unwrap_or(head)), expected.checkpoint)?;
+            // Whatever was put aside meanwhile is in a segment that was not looked at.
+            if Lines::all(database)?.begin() == begin {
+                return Ok(report);
+            }
+        }
     }
 
     /// How many records wait for their turn, beside those that are being written.
@@ -256,7 +336,7 @@ impl SqliteAudit {
                 return Err(link.truncated(*head));
             }
             if let Some((there, count)) = *attempted {
-                if is_there(link, &there)? {
+                if was_written(link, &there, &self.segments())? {
                     // It was told to have failed and had not.
                     spool.drop_first(count);
                 }
@@ -321,10 +401,66 @@ fn head(seq: i64, hash: [u8; 32], link: &Link<'_>) -> Result<Head, DatabaseError
     Ok(Head { seq, hash: Digest::from_bytes(hash) })
 }
 
-/// Whether the line with which this head ends is in the log.
+/// Behind which line the log begins here: the end of its last segment.
+pub(crate) fn begin(link: &Link<'_>) -> Result<Head, DatabaseError> {
+    let (seq, hash) = link.one("SELECT seq, hash FROM audit_begin", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    head(seq, hash, link)
+}
+
+/// Whether the line with which this head ends is in the log. What was put aside is taken to be.
 fn is_there(link: &Link<'_>, head: &Head) -> Result<bool, DatabaseError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM audit WHERE seq = ?1 AND hash = ?2)";
-    Ok(head.seq == 0 || link.one(sql, params![number(head.seq, link)?, head.hash.as_bytes()], |row| row.get(0))?)
+    if head.seq == 0 || link.one(sql, params![number(head.seq, link)?, head.hash.as_bytes()], |row| row.get(0))? {
+        return Ok(true);
+    }
+    let begin = begin(link)?;
+    Ok(head.seq < begin.seq || *head == begin)
+}
+
+/// Whether the line with which this head ends was written, be it that it was put aside since.
+fn was_written(link: &Link<'_>, head: &Head, segments: &Segments) -> Result<bool, DatabaseError> {
+    let begin = begin(link)?;
+    if head.seq > begin.seq {
+        return is_there(link, head);
+    }
+    segments.hold(begin.seq.saturating_add(1), head).map_err(|error| unreadable(segments, error))
+}
+
+fn unreadable(segments: &Segments, source: io::Error) -> DatabaseError {
+    DatabaseError::File(FileError::Io { path: segments.directory().to_owned(), doing: "use the segments in", source })
+}
+
+/// Which calls are open up to which line, as it was kept, and that line once more, to be read on from. Nothing depends on what was kept:
+/// where it can't be used, everything is gone through.
+fn known(link: &Link<'_>, segments: &Segments) -> Result<(i64, i64, OpenCalls), DatabaseError> {
+    let (kept, calls) =
+        link.one("SELECT seq, calls FROM audit_open", [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+    let begin = begin(link)?;
+    if let Some(open) = OpenCalls::read(&calls)
+        && kept >= number(begin.seq, link)?
+    {
+        return Ok((kept, kept, open));
+    }
+    let mut open = OpenCalls::default();
+    segments.go_through(begin.seq.saturating_add(1), &mut open).map_err(|error| unreadable(segments, error))?;
+    Ok((0, number(begin.seq, link)?, open))
+}
+
+/// Reads on, so many lines at most, and says whether there were any.
+fn page(link: &Link<'_>, read: &mut i64, open: &mut OpenCalls, most: i64) -> Result<bool, DatabaseError> {
+    let before = *read;
+    let sql = "SELECT seq, line FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+    link.each(sql, (before, most), |row| {
+        *read = row.get(0)?;
+        open.line(read.unsigned_abs(), row.get_ref(1)?.as_str()?);
+        Ok(true)
+    })?;
+    Ok(*read > before)
+}
+
+/// Keeps which calls are open up to which line.
+fn keep(link: &Link<'_>, read: i64, open: &OpenCalls) -> Result<(), DatabaseError> {
+    link.execute("UPDATE audit_open SET seq = ?1, calls = ?2", (read, open.write())).map(drop)
 }
 
 /// Writes the line of a record behind `head`, and gives the head after it.

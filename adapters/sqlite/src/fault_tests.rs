@@ -114,6 +114,54 @@ fn f1_every_operation_of_the_confirmations_may_fail() {
     }
 }
 
+/// J6, J10: whoever is killed at a step of a rotation or of a removal leaves a log that verifies, that is written on and rotated, and in
+/// which nothing is lost or twice.
+#[test]
+fn j10_any_step_of_a_rotation_may_be_the_last() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let now = callgate_core::time::Timestamp::from_unix_millis(u64::MAX / 2);
+    let all = callgate_std::audit::Retention::new(Some(0), None);
+    let intact = |log: &SqliteAudit, what: &str| {
+        let report = log.verify(None).expect("readable");
+        assert!(report.is_intact(), "{what}: {report:?}");
+        report
+    };
+    for mode in [Mode::Before, Mode::After] {
+        let mut fails = 1;
+        loop {
+            let what = format!("{mode:?} at operation {fails}");
+            let path = directory.path().join(format!("{mode:?}.{fails}")).join("gate.db");
+            let log = SqliteAudit::open(&path).expect("new");
+            let call = |name: &str, log: &SqliteAudit| drive(Case { end: "done", mutating: true }, name, log);
+            call("r1", &log).expect("written");
+            call("r2", &log).expect("written");
+            log.rotate(now).expect("usable");
+            call("r3", &log).expect("written");
+            let head = log.head();
+            log.database().faults.set(mode, fails, usize::MAX / 2);
+            drop(log.rotate(now));
+            drop(log.retain(all, now));
+            let operations = log.database().faults.clear();
+            drop(log);
+            let log = SqliteAudit::open(&path).unwrap_or_else(|error| panic!("{what}: {error}"));
+            intact(&log, &what);
+            let kept = log.verify(Some(head)).expect("readable");
+            assert!(kept.is_intact() || kept.removed.is_some(), "{what}: {kept:?}");
+            call("r4", &log).expect("written");
+            log.rotate(now).expect("usable");
+            let report = intact(&log, &what);
+            assert!(report.removed.is_some() || report.intents == 4, "{what}: {report:?}");
+            log.retain(all, now).expect("usable");
+            assert_eq!(intact(&log, &what).parts.len(), 1, "{what}");
+            if operations < fails {
+                break;
+            }
+            fails += 1;
+        }
+        assert!(fails > 15, "the loop saw {fails} operations");
+    }
+}
+
 /// What a call was told of its records.
 #[derive(Default)]
 struct Answers(RefCell<HashMap<(String, &'static str), bool>>);

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 
 use callgate_core::audit::chain::Head;
 
-use crate::audit::recorded;
+use crate::audit::{begin, recorded};
 use crate::database::Database;
 use crate::error::DatabaseError;
 
@@ -18,6 +18,7 @@ const PAGE: usize = 256 << 10;
 pub struct Lines<'d> {
     database: &'d Database,
     head: Head,
+    begin: Head,
     /// The last line of this reading, and the last one that was fetched.
     last: i64,
     fetched: i64,
@@ -42,17 +43,23 @@ impl<'d> Lines<'d> {
         // Whatever is there is read, whether or not it ends where it should: to find that out is what it is read for.
         let found = database.step(|link| {
             let last = link.one("SELECT ifnull(max(seq), 0) FROM audit", [], |row| row.get(0))?;
-            Ok((recorded(link)?, last))
+            Ok((recorded(link)?, begin(link)?, last))
         });
-        let (head, last) = found.map_err(|error| told(database, error))?;
+        let (head, begin, last) = found.map_err(|error| told(database, error))?;
         let fetched = i64::try_from(seq).unwrap_or(i64::MAX);
-        Ok(Self { database, head, last, fetched, page: Vec::new(), at: 0 })
+        Ok(Self { database, head, begin, last, fetched, page: Vec::new(), at: 0 })
     }
 
     /// The end of the log as the file keeps it.
     #[must_use]
     pub fn head(&self) -> Head {
         self.head
+    }
+
+    /// Behind which line the log begins here: the end of its last segment.
+    #[must_use]
+    pub fn begin(&self) -> Head {
+        self.begin
     }
 
     fn fetch(&mut self) -> io::Result<()> {

@@ -3,7 +3,7 @@
 /// `PRAGMA application_id`: "cgat".
 pub(crate) const APPLICATION: i64 = 0x6367_6174;
 /// `PRAGMA user_version`. Another one is refused, never guessed (invariant N6).
-pub(crate) const VERSION: i64 = 4;
+pub(crate) const VERSION: i64 = 5;
 
 /// Counts are kept by triggers, in the transaction that changes what they count.
 ///
@@ -102,7 +102,24 @@ CREATE TABLE audit (
     line TEXT NOT NULL
 ) STRICT;
 CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
-CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
+CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit WHEN OLD.seq > (SELECT seq FROM audit_begin)
+BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
+
+CREATE TABLE audit_begin (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    seq INTEGER NOT NULL CHECK (seq >= 0),
+    hash BLOB NOT NULL CHECK (length(hash) = 32),
+    bytes INTEGER NOT NULL CHECK (bytes >= 0)
+) STRICT;
+INSERT INTO audit_begin VALUES (1, 0, zeroblob(32), 0);
+CREATE TRIGGER audit_begins_later BEFORE UPDATE OF seq ON audit_begin WHEN NEW.seq < OLD.seq
+BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
+CREATE TRIGGER audit_grew AFTER INSERT ON audit BEGIN
+    UPDATE audit_begin SET bytes = bytes + octet_length(NEW.line) + 1;
+END;
+CREATE TRIGGER audit_put_aside AFTER DELETE ON audit BEGIN
+    UPDATE audit_begin SET bytes = max(0, bytes - octet_length(OLD.line) - 1);
+END;
 
 CREATE TABLE audit_lost (
     request_id TEXT NOT NULL,

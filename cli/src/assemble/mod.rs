@@ -1,6 +1,7 @@
 //! From a configuration to a gate: tools with their adjustments, policy, and the files in which the command keeps what has to
 //! outlive it.
 
+pub(crate) mod checkpoints;
 mod error;
 mod exec;
 mod policy;

@@ -35,6 +35,8 @@ pub(crate) struct StateFiles {
     pub(crate) pins: PathBuf,
     /// The log.
     pub(crate) audit: PathBuf,
+    /// The key of checkpoints, and where they go.
+    pub(crate) checkpoint: Vec<PathBuf>,
 }
 
 impl StateFiles {
@@ -56,6 +58,10 @@ impl StateFiles {
             pins: beside("pins"),
             nonces: beside("nonces"),
             audit: kept(&config.audit_file, log),
+            checkpoint: match &config.audit.checkpoint {
+                Some(checkpoint) => vec![checkpoint.key.clone(), checkpoint.to.clone()],
+                None => Vec::new(),
+            },
             confirmations,
         }
     }
@@ -63,15 +69,21 @@ impl StateFiles {
     /// Every file that belongs to the gate, those that stand beside the others included: no tool may write them (invariant
     /// P6).
     pub(crate) fn all(&self) -> Vec<PathBuf> {
-        let Self { confirmations, limits, digest_key, nonces, pins, audit } = self;
-        let mut files = Vec::new();
+        let Self { confirmations, limits, digest_key, nonces, pins, audit, checkpoint } = self;
+        let mut files = checkpoint.clone();
         for (file, companions) in [
             (confirmations, &["lock", "new"][..]),
             (limits, &["lock", "new"]),
             (digest_key, &["lock", "new"]),
             (pins, &["lock", "new"]),
             (nonces, &[]),
-            (audit, &["head", "head.new", "torn", "lost", "lost.new", "open", "open.new", "lock", "new"]),
+            (
+                audit,
+                &[
+                    "head", "head.new", "torn", "lost", "lost.new", "open", "open.new", "next", "segments", "lock",
+                    "new",
+                ],
+            ),
         ] {
             files.push(file.clone());
             files.extend(companions.iter().map(|companion| file.with_added_extension(companion)));
@@ -109,7 +121,7 @@ pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudi
     let waiting = Waiting::open(&files.confirmations, pending, &mut databases)?;
     let authorizer = super::signed::authorizer(config, files, &waiting);
     let digest_key = digest_key::load_or_make(&files.digest_key, &OsEntropy::default())?;
-    let upkeep = Upkeep::of(&log, &waiting, audit.clone(), |builder| {
+    let upkeep = Upkeep::of(&log, &waiting, config, &files.audit, audit.clone(), |builder| {
         builder.redact(&config.redacted_fields).policy_digest(config.digest()).digest_key(digest_key)
     })?;
     Ok(Stores {

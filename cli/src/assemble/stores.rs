@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use callgate_core::audit::chain::Head;
 use callgate_core::time::Timestamp;
 use callgate_sqlite::{Database, SqliteAudit, SqliteConfirmations};
-use callgate_std::audit::{JsonlAudit, LostCall, SharedAudit};
+use callgate_std::audit::{JsonlAudit, LostCall, Retention, SharedAudit};
 use callgate_std::clock::SystemClock;
 use callgate_std::confirmations::{Capacity, ConfirmationStore, FILE_CAPACITY, FileConfirmations};
 use callgate_std::entropy::OsEntropy;
@@ -76,6 +77,47 @@ impl Log {
             Self::Database(log) => log.reap(now).map_err(AssembleError::AuditDatabase)?,
             Self::Text(log) => log.reap(now)?,
         })
+    }
+
+    /// Puts it aside as a segment.
+    ///
+    /// # Errors
+    /// The log can't be used.
+    pub(super) fn rotate(&self, now: Timestamp) -> Result<Option<Head>, AssembleError> {
+        Ok(match self {
+            Self::Database(log) => log.rotate(now).map_err(AssembleError::AuditDatabase)?,
+            Self::Text(log) => log.rotate()?,
+        })
+    }
+
+    /// Removes old segments.
+    ///
+    /// # Errors
+    /// The log can't be used.
+    pub(super) fn retain(&self, retention: Retention, now: Timestamp) -> Result<Option<Head>, AssembleError> {
+        Ok(match self {
+            Self::Database(log) => log.retain(retention, now).map_err(AssembleError::AuditDatabase)?,
+            Self::Text(log) => log.retain(retention)?,
+        })
+    }
+
+    /// How many bytes it has, without its segments.
+    ///
+    /// # Errors
+    /// The log can't be used.
+    pub(super) fn bytes(&self) -> Result<u64, AssembleError> {
+        match self {
+            Self::Database(log) => log.bytes().map_err(AssembleError::AuditDatabase),
+            Self::Text(log) => Ok(log.bytes()),
+        }
+    }
+
+    /// Where it ends, as far as this process knows.
+    pub(super) fn head(&self) -> Head {
+        match self {
+            Self::Database(log) => log.head(),
+            Self::Text(log) => log.head(),
+        }
     }
 
     /// Writes what waits to be written; says why it can't.

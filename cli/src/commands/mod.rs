@@ -87,6 +87,8 @@ fn run(line: CommandLine, terminal: &mut Terminal) -> Result<Exit, Trouble> {
         Command::Audit(AuditCommand::Tail(args)) => audit::tail(&args, &setting, terminal),
         Command::Audit(AuditCommand::Verify(args)) => audit::verify(&args, &setting, terminal),
         Command::Audit(AuditCommand::Explain(args)) => audit::explain(&args, &setting, terminal),
+        Command::Audit(AuditCommand::Checkpoint(args)) => audit::checkpoint(&args, &setting, terminal),
+        Command::Audit(AuditCommand::Rotate(args)) => audit::rotate(&args, &setting, terminal),
         Command::Audit(AuditCommand::Reap(args)) => audit::reap(&args, &setting, terminal),
         Command::Audit(AuditCommand::Export(args)) => audit::export(&args, &setting, terminal),
         Command::Init(args) => init::run(&args, terminal),

@@ -71,7 +71,7 @@ fn sign(key: &Path, payload: &str) -> Result<String, Trouble> {
 }
 
 /// Writes a file that is not there yet: what somebody has signed is not replaced.
-fn write_new(path: &Path, text: &str) -> Result<(), Trouble> {
+pub(super) fn write_new(path: &Path, text: &str) -> Result<(), Trouble> {
     let written = OpenOptions::new().write(true).create_new(true).open(path);
     written.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Trouble::failed(format!("{} exists already", shown_path(path))),

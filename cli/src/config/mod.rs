@@ -53,7 +53,7 @@ mod tool;
 mod toolkit;
 mod upstream;
 
-pub use audit::Keeping;
+pub use audit::{Checkpoints, Keeping};
 pub use channel::Channel;
 pub use check::check;
 pub use confirmation::{APPROVER_SCOPE, Confirm, Confirmation};
@@ -82,11 +82,12 @@ pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// Every kind of table that a file may have, with its keys.
 #[must_use]
-pub fn known_keys() -> [&'static Keys; 24] {
+pub fn known_keys() -> [&'static Keys; 25] {
     [
         &settings::KEYS,
         &settings::STATE,
         &audit::KEYS,
+        &audit::CHECKPOINT,
         &settings::REDACTION,
         &channel::KEYS,
         &rule::KEYS,

@@ -289,7 +289,7 @@ fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Con
         toolkits: table.get("toolkits").map_or(default.toolkits, |entry| toolkits(&entry)),
         state_file: file(table, "state", &STATE, dir).unwrap_or(default.state_file),
         audit_file: file(table, "audit", &audit::KEYS, dir).unwrap_or(default.audit_file),
-        audit: audit::read(table),
+        audit: audit::read(table, dir),
         redacted_fields: table.get("redaction").map_or(default.redacted_fields, |entry| redaction(&entry)),
         rules: table.get("rules").map_or(default.rules, |entry| rule::read(&entry, &names)),
         quotas: table.get("quotas").map_or(default.quotas, |entry| quota::read(&entry, &names)),

@@ -14,6 +14,7 @@ mod approvals;
 mod audit;
 #[cfg(feature = "mcp")]
 mod behind;
+mod checkpoints;
 mod configured;
 mod confirming;
 mod conformance;
@@ -26,6 +27,7 @@ mod interrupted;
 mod main_job;
 mod output;
 mod readme;
+mod rotation;
 mod serve;
 mod signing;
 mod state;

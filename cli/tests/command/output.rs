@@ -83,7 +83,7 @@ fn a_full_disk_is_said() {
 #[test]
 fn every_command_explains_itself() {
     let world = World::new();
-    let commands: [&[&str]; 24] = [
+    let commands: [&[&str]; 30] = [
         &[],
         &["call"],
         &["tools"],
@@ -112,6 +112,8 @@ fn every_command_explains_itself() {
         &["approvals", "grants"],
         &["approvals", "revoke"],
         &["audit", "reap"],
+        &["audit", "rotate"],
+        &["audit", "checkpoint"],
     ];
     for command in commands {
         let ran = world.run(&[command, &["--help"]].concat()).ok();

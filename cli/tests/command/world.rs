@@ -142,6 +142,12 @@ impl Ran {
         assert!(self.err.contains(code), "{}", self.err);
     }
 
+    /// Asserts that the tool, or the gate before it, did not do it.
+    #[track_caller]
+    pub(crate) fn refused_or_failed(&self) {
+        assert!(matches!(self.status, 1 | 3), "{}{}", self.out, self.err);
+    }
+
     /// Asserts that it succeeded.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {

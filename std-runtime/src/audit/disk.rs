@@ -68,7 +68,8 @@ impl Disk {
         self.attempt(|| self.anchor.sync_data())
     }
 
-    fn attempt<R>(&self, operation: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+    /// One operation that can fail.
+    pub(super) fn attempt<R>(&self, operation: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
         #[cfg(test)]
         return self.faults.attempt(operation);
         #[cfg(not(test))]

@@ -96,6 +96,76 @@ fn j8_every_operation_of_the_disk_may_fail() {
     }
 }
 
+/// Three calls, two of which change something, and one that is announced and not heard of.
+fn with_an_open_call(path: &Path) -> JsonlAudit {
+    struct Deaf<'a>(&'a JsonlAudit);
+    impl Audit for Deaf<'_> {
+        fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
+            if record.kind == Kind::Intent { self.0.record(record) } else { Ok(()) }
+        }
+    }
+    let log = JsonlAudit::open(path).expect("new");
+    let call = |name: &str, mutating, sink: &dyn Audit| drive(Case { end: "done", mutating }, name, sink);
+    call("r1", true, &log).expect("written");
+    call("open", true, &Deaf(&log)).expect("written");
+    call("r2", false, &log).expect("written");
+    call("r3", true, &log).expect("written");
+    log
+}
+
+/// J6, J10: whoever is killed at a step of a rotation, before or after it took effect, leaves a log that verifies, that is written on,
+/// rotated and reaped, and in which nothing is lost or twice.
+#[test]
+fn j10_any_step_of_a_rotation_may_be_the_last() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for rotated_before in [false, true] {
+        for mode in [Mode::Before, Mode::HalfWay, Mode::After] {
+            let mut fails = 1;
+            loop {
+                let path = directory.path().join(format!("{rotated_before}.{mode:?}.{fails}"));
+                let what = format!("{mode:?} at operation {fails}, rotated before: {rotated_before}");
+                let log = with_an_open_call(&path);
+                if rotated_before {
+                    assert!(log.rotate().expect("usable").is_some());
+                    drive(Case { end: "done", mutating: false }, "r4", &log).expect("written");
+                }
+                let head = log.head();
+                let faults: Arc<Faults> = log.faults();
+                *faults.mode.lock().expect("no panic") = Some(mode);
+                faults.count.store(0, Ordering::Relaxed);
+                faults.fails.store(fails, Ordering::Relaxed);
+                // Nothing works any more: the process is dead.
+                faults.more.store(usize::MAX / 2, Ordering::Relaxed);
+                drop(log.rotate());
+                let operations = faults.count.load(Ordering::Relaxed);
+                Box::leak(Box::new(log));
+                let report = verify_file(&path, Some(head)).expect("readable");
+                assert!(report.is_intact(), "{what}: {report:?}");
+                let report = verify_file(&path, None).expect("readable");
+                assert!(report.is_intact(), "{what}: {report:?}");
+                let log = JsonlAudit::open(&path).unwrap_or_else(|error| panic!("{what}: {error}"));
+                drive(Case { end: "done", mutating: true }, "r5", &log).expect("written");
+                let end = log.head();
+                assert_eq!(log.rotate().expect("usable"), Some(end), "{what}");
+                let report = verify_file(&path, None).expect("readable");
+                assert!(report.is_intact(), "{what}: {report:?}");
+                assert_eq!((report.intents, report.open_intent_count), (4, 1), "{what}");
+                assert_eq!(report.terminals, 4 + u64::from(rotated_before), "{what}");
+                assert_eq!(report.lines, log.head().seq, "{what}");
+                let lost = log.reap(callgate_core::time::Timestamp::from_unix_millis(u64::MAX)).expect("usable");
+                assert_eq!(lost.len(), 1, "{what}");
+                drop(log);
+                assert!(verify_file(&path, None).expect("readable").is_intact(), "{what}");
+                if operations < fails {
+                    break;
+                }
+                fails += 1;
+            }
+            assert!(fails > 8, "the loop saw {fails} operations");
+        }
+    }
+}
+
 /// J1: a record that could be neither made durable nor cut off, and that another process then built on, is not written again.
 #[test]
 fn j1_a_record_that_others_built_on_is_not_doubled() {

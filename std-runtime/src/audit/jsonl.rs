@@ -16,6 +16,8 @@ use super::disk::Disk;
 use super::line;
 use super::lost::{LostCalls, OpenUpTo};
 use super::reaper::LostCall;
+use super::rotate;
+use super::segment::{self, Retention, Segments};
 use super::spool::Spool;
 use super::tail::{self, Tail, TailError};
 use crate::clock::{SharedClock, SystemClock};
@@ -98,23 +100,23 @@ impl fmt::Debug for JsonlOptions {
 /// [`JsonlAudit::spooled`] counts those. A program that ends calls [`JsonlAudit::flush`] first; what is still there when the
 /// sink is dropped goes to `tracing`.
 pub struct JsonlAudit {
-    path: PathBuf,
-    options: JsonlOptions,
+    pub(super) path: PathBuf,
+    pub(super) options: JsonlOptions,
     log: Mutex<Log>,
     #[cfg(test)]
     faults: std::sync::Arc<super::disk::faults::Faults>,
 }
 
-struct Log {
+pub(super) struct Log {
     /// None when the files have to be opened again, because the system failed on them.
     disk: Option<Disk>,
     /// The end of what was acknowledged.
-    at: Anchor,
+    pub(super) at: Anchor,
     /// What the anchor file says.
-    anchored: Anchor,
-    slot: Slot,
+    pub(super) anchored: Anchor,
+    pub(super) slot: Slot,
     /// Whether the files may hold something else than `at` and `anchored`: nobody looked yet, or an operation failed.
-    doubtful: bool,
+    pub(super) doubtful: bool,
     /// What may stand behind `at` although it was reported as not written, because it could not be cut off.
     uncut: Option<String>,
     spool: Spool,
@@ -192,7 +194,7 @@ pub enum JsonlError {
 }
 
 impl JsonlError {
-    fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File(FileError::Io { path: path.to_owned(), doing, source })
     }
 }
@@ -293,7 +295,8 @@ impl JsonlAudit {
         let start = known.at.head.seq;
         let mut lost = Vec::new();
         let mut closing = |disk: &Disk, at: &Anchor| {
-            tail::go_through(&disk.log, &mut known, at).map_err(JsonlError::io(&self.path, "read"))?;
+            tail::go_through(&disk.log, &Segments::of(&self.path), &mut known, at)
+                .map_err(JsonlError::io(&self.path, "read"))?;
             let mut calls = LostCalls::of(&self.path)?;
             let mut records = Vec::new();
             for (call, record) in known.open.closing(now)? {
@@ -312,6 +315,57 @@ impl JsonlAudit {
         Ok(lost)
     }
 
+    /// Puts the log aside as a [segment](super::segment) and goes on with a new one, whose first line follows the last one of the segment;
+    /// gives the end of the segment. Nothing to put aside gives `None`. Whenever a process is killed on the way, the log stays whole.
+    ///
+    /// # Errors
+    /// The log is not as it was left, or cannot be used; or files can't have two names here, which this takes. The log goes on.
+    pub fn rotate(&self) -> Result<Option<Head>, JsonlError> {
+        let mut log = lock(&self.log);
+        self.write(&mut log, Content::Nothing, true)?;
+        let disk = match log.disk.take() {
+            Some(disk) => disk,
+            None => self.open_disk()?,
+        };
+        let rotated = rotate::rotate(self, &disk, &mut log);
+        // Whatever came of it, the files are opened and looked at again.
+        log.doubtful = true;
+        rotated
+    }
+
+    /// Removes the oldest segments, as far as `retention` has them go and no call of theirs is open, and says up to where. A record
+    /// of it is written before.
+    ///
+    /// # Errors
+    /// The log is not as it was left, or cannot be used. What was not removed is the next time.
+    pub fn retain(&self, retention: Retention) -> Result<Option<Head>, JsonlError> {
+        let (segments, now) = (Segments::of(&self.path), self.options.clock.now().wall);
+        let mut log = lock(&self.log);
+        let mut removal = None;
+        let mut note = |disk: &Disk, at: &Anchor| {
+            let io = JsonlError::io(&self.path, "look at the segments of");
+            let look = || {
+                let mut known = OpenUpTo::of(&self.path).unwrap_or_default();
+                tail::go_through(&disk.log, &segments, &mut known, at)?;
+                let first = segment::begins_after(&disk.log)?.map_or(1, |begin| begin.seq.saturating_add(1));
+                segments.to_remove(first, known.open.first(), retention, now)
+            };
+            removal = look().map_err(io)?;
+            Ok(removal.iter().map(|removal| removal.note(now)).collect::<Result<Vec<_>, _>>()?)
+        };
+        self.write(&mut log, Content::AtTheEnd(&mut note), true)?;
+        let Some(removal) = removal else { return Ok(None) };
+        // Whoever writes and verifies meanwhile finds the record and the segments.
+        segments.remove(&removal).map_err(JsonlError::io(&self.path, "remove segments of"))?;
+        Ok(Some(removal.up_to))
+    }
+
+    /// How many bytes the log has, without its segments.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        lock(&self.log).at.bytes
+    }
+
     /// Writes the records that wait, then `content`, then the anchor; durably if `durable` or the options say so.
     fn write(&self, log: &mut Log, mut content: Content<'_>, durable: bool) -> Result<(), JsonlError> {
         let disk = match log.disk.take() {
@@ -321,7 +375,13 @@ impl JsonlAudit {
         let result = match self.write_to(&disk, log, &mut content, durable) {
             Ok(Written::Yes) => Ok(()),
             Ok(Written::Moved) => {
-                // Somebody put the log aside to start a new one.
+                // Somebody put the log aside to start a new one, or as a segment.
+                if let Some(uncut) = log.uncut.take()
+                    && tail::read_at(&disk.log, log.at.bytes, uncut.len())
+                        .is_ok_and(|found| found.starts_with(uncut.as_bytes()))
+                {
+                    log.spool.drop_first(uncut.lines().count());
+                }
                 let disk = self.open_disk()?;
                 log.doubtful = true;
                 match self.write_to(&disk, log, &mut content, durable)? {
@@ -357,7 +417,7 @@ impl JsonlAudit {
         std::sync::Arc::clone(&self.faults)
     }
 
-    fn moved(&self) -> JsonlError {
+    pub(super) fn moved(&self) -> JsonlError {
         JsonlError::io(&self.path, "write to")(io::Error::other("it was moved or replaced while it was open"))
     }
 
@@ -429,7 +489,7 @@ impl JsonlAudit {
 
     /// Finds the end of the log where it may be another one than this process left: at the start, after another process
     /// wrote, after a fault. What there is to say about it goes to the spool, to be written next.
-    fn find_end(&self, disk: &Disk, log: &mut Log) -> Result<(), JsonlError> {
+    pub(super) fn find_end(&self, disk: &Disk, log: &mut Log) -> Result<(), JsonlError> {
         let Tail { mut at, anchored, mut slot, new, torn } =
             tail::find(&disk.log, &disk.anchor).map_err(|error| self.explain(error))?;
         let io = |doing| JsonlError::io(&self.path, doing);
@@ -530,7 +590,7 @@ pub(super) fn anchor_path(path: &Path) -> PathBuf {
 }
 
 /// Lets go of a lock.
-struct Unlock<'f>(&'f File);
+pub(super) struct Unlock<'f>(pub(super) &'f File);
 
 impl Drop for Unlock<'_> {
     fn drop(&mut self) {

@@ -121,11 +121,16 @@ pub fn append(head: &Head, text: &str, out: &mut String) -> Result<Head, AuditFa
 
 /// The head after a line whose bytes fit its own hash, whatever stands before it.
 pub(super) fn claimed(line: &str) -> Option<Head> {
+    before(line)?.verify(line).ok()
+}
+
+/// The head before a line that follows it well.
+pub(super) fn before(line: &str) -> Option<Head> {
     let rest = line.strip_prefix("{\"seq\":")?;
     let (seq, rest) = rest.split_once(",\"prev\":\"")?;
     let seq: u64 = seq.parse().ok()?;
     let before = Head { seq: seq.checked_sub(1)?, hash: rest.get(..64)?.parse().ok()? };
-    before.verify(line).ok()
+    before.verify(line).is_ok().then_some(before)
 }
 
 /// The head after a line as the line says it, nothing checked.

@@ -11,6 +11,8 @@ pub mod line;
 mod lost;
 mod memory;
 pub mod reaper;
+mod rotate;
+pub mod segment;
 pub(crate) mod shown;
 mod spool;
 mod tail;
@@ -22,10 +24,12 @@ pub use fanout::Fanout;
 pub use jsonl::{Durability, JsonlAudit, JsonlError, JsonlOptions};
 pub use memory::MemoryAudit;
 pub use reaper::LostCall;
+pub use segment::{Retention, Segments};
 pub use spool::Spool;
 pub use tracing::TracingAudit;
 pub use verify::{
-    Against, OpenIntent, Problem, ProblemKind, Report, verify, verify_after, verify_file, verify_file_after,
+    Against, Expected, OpenIntent, Problem, ProblemKind, Report, verify, verify_after, verify_file, verify_file_after,
+    verify_log, verify_parts,
 };
 
 pub use callgate_core::audit::{Audit, AuditFault, Kind, Record};

@@ -8,6 +8,7 @@ use callgate_core::audit::chain::{ChainError, Head};
 use super::anchor::{self, Anchor, Anchored, Slot};
 use super::line;
 use super::lost::OpenUpTo;
+use super::segment::{self, Segments};
 
 /// The longest line that is read: far beyond what is written, and a bound on what a damaged file can cost.
 pub(super) const MAX_READ: u64 = 16 << 20;
@@ -63,6 +64,8 @@ pub(super) fn find(log: &File, anchor_file: &File) -> Result<Tail, TailError> {
         Anchored::Blank if bytes == 0 => (Anchor::EMPTY, Slot::First, true),
         Anchored::Blank | Anchored::Damaged => return Err(TailError::NoAnchor),
     };
+    // The log was rotated, and whoever did it was killed before it could say so here.
+    let anchored = if follows(log, &anchored.head)? { Anchor { bytes: 0, ..anchored } } else { anchored };
     if anchored.bytes > bytes {
         return Err(TailError::Truncated { anchored: anchored.head.seq, bytes });
     }
@@ -94,6 +97,9 @@ fn check_anchored(log: &File, anchored: &Anchor) -> Result<(), TailError> {
         return if *anchored == Anchor::EMPTY { Ok(()) } else { Err(TailError::NoAnchor) };
     }
     let forked = TailError::Forked { seq: anchored.head.seq };
+    if anchored.bytes == 0 {
+        return if follows(log, &anchored.head)? { Ok(()) } else { Err(forked) };
+    }
     match last_line(log, anchored.bytes)? {
         Some(line) => match line::claimed(&line) {
             Some(head) if head == anchored.head => Ok(()),
@@ -103,8 +109,13 @@ fn check_anchored(log: &File, anchored: &Anchor) -> Result<(), TailError> {
     }
 }
 
+/// Whether the log is a segment that begins behind the line of this head.
+pub(super) fn follows(log: &File, head: &Head) -> io::Result<bool> {
+    Ok(head.seq > 0 && segment::begins_after(log)? == Some(*head))
+}
+
 /// The line whose line break is the last of the first `end` bytes; `None` when there is none, or it is too long or no text.
-fn last_line(mut log: &File, end: u64) -> io::Result<Option<String>> {
+pub(super) fn last_line(mut log: &File, end: u64) -> io::Result<Option<String>> {
     let mut reach = 4_096;
     loop {
         let start = end.saturating_sub(reach);
@@ -125,11 +136,19 @@ fn last_line(mut log: &File, end: u64) -> io::Result<Option<String>> {
     }
 }
 
-/// Has `known` take the lines of the log up to `end`: from where it is, if that is in this log, else from the beginning.
-pub(super) fn go_through(mut log: &File, known: &mut OpenUpTo, end: &Anchor) -> io::Result<()> {
+/// Has `known` take the lines of the log up to `end`: from where it is, if that is in this log, else from the beginning of its first
+/// segment.
+pub(super) fn go_through(mut log: &File, segments: &Segments, known: &mut OpenUpTo, end: &Anchor) -> io::Result<()> {
+    if follows(log, &known.at.head)? {
+        known.at.bytes = 0;
+    }
     let is_here = known.at.bytes <= end.bytes && check_anchored(log, &known.at).is_ok();
-    if !is_here {
+    if !is_here || known.at.head.seq == 0 {
         *known = OpenUpTo::default();
+        // One that can't be told begins with its first line.
+        let begin = segment::begins_after(log)?.unwrap_or(Head::EMPTY);
+        segments.go_through(begin.seq.saturating_add(1), &mut known.open)?;
+        known.at.head = begin;
     }
     log.seek(SeekFrom::Start(known.at.bytes))?;
     let mut lines = BufReader::new(log.take(end.bytes.saturating_sub(known.at.bytes)));

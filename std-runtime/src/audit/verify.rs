@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Read, Seek as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use callgate_core::audit::chain::{ChainError, Head};
@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::anchor::{self, Anchored};
 use super::jsonl::anchor_path;
+use super::segment::{self, Segments};
 use super::{line, tail};
 use crate::private_file::{self, FileError};
 
@@ -64,6 +65,11 @@ pub enum ProblemKind {
         /// How many lines were recorded.
         anchored: u64,
     },
+    /// The log begins behind this line, and no record of it says that what was before was removed.
+    Missing {
+        /// How many lines are not here.
+        up_to: u64,
+    },
 }
 
 impl fmt::Display for Problem {
@@ -87,6 +93,9 @@ impl fmt::Display for Problem {
             ProblemKind::DamagedAnchor => f.write_str("the .head file cannot be read"),
             ProblemKind::Overwritten { anchored } => {
                 write!(f, "the head is that of {anchored} lines, and this excerpt begins behind them")
+            }
+            ProblemKind::Missing { up_to } => {
+                write!(f, "the log begins behind line {up_to}, and no record says that what was before was removed")
             }
         }
     }
@@ -136,6 +145,11 @@ pub struct Report {
     pub open_intents: Vec<OpenIntent>,
     /// How many there are.
     pub open_intent_count: u64,
+    /// The end of what was before the first line that is here, where the log itself says that it was removed.
+    pub removed: Option<Head>,
+    /// The file of each part of the log, and how many lines are before it: the segments, and the log itself last. Empty where it was
+    /// verified as one text.
+    pub parts: Vec<(PathBuf, u64)>,
 }
 
 impl Report {
@@ -164,13 +178,77 @@ pub enum Against {
     Nothing,
 }
 
-/// Verifies the log at `path` against the `.head` file beside it, under a lock, so that a log that is being written to
+/// What a log is verified against.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Expected {
+    /// A head that was copied elsewhere before, instead of the one that stands beside the log.
+    pub kept: Option<Head>,
+    /// A head that the log has to hold in any case: that of its last checkpoint.
+    pub checkpoint: Option<Head>,
+}
+
+impl Expected {
+    /// The head beside the log, or `kept` instead of it; and that of a checkpoint.
+    #[must_use]
+    pub const fn new(kept: Option<Head>, checkpoint: Option<Head>) -> Self {
+        Self { kept, checkpoint }
+    }
+}
+
+/// Verifies the log at `path` with its segments against the `.head` file beside it, under a lock, so that a log that is being written to
 /// is seen between two records. With `kept`, against that head instead: one that was copied elsewhere before.
 ///
 /// # Errors
 /// A file cannot be read. What is wrong with the content is no error but in the report.
 pub fn verify_file(path: &Path, kept: Option<Head>) -> Result<Report, FileError> {
-    verify_file_after(path, Head::EMPTY, kept)
+    verify_log(path, Expected::new(kept, None))
+}
+
+/// The same, against whatever is expected.
+///
+/// # Errors
+/// As [`verify_file`].
+pub fn verify_log(path: &Path, expected: Expected) -> Result<Report, FileError> {
+    let (log, against) = open_log(path, expected.kept)?;
+    let io = |error| FileError::io(path, "read")(error);
+    // One that can't be told begins with its first line.
+    let begin = segment::begins_after(&log).map_err(io)?.unwrap_or(Head::EMPTY);
+    let segments = Segments::of(path).before(begin.seq.saturating_add(1)).map_err(io)?;
+    let length = log.metadata().map_err(FileError::io(path, "look at"))?.len();
+    // Whatever is removed from here on is open already.
+    let files: Vec<_> = segments.into_iter().map(|segment| (File::open(&segment.path), segment.path)).collect();
+    log.unlock().map_err(FileError::io(path, "let go of"))?;
+    let mut live = &log;
+    live.rewind().map_err(io)?;
+    let mut parts = Vec::new();
+    for (file, path) in files {
+        let file = file.map_err(FileError::io(&path, "open"))?;
+        parts.push((path, Box::new(BufReader::new(file)) as Box<dyn BufRead>));
+    }
+    parts.push((path.to_owned(), Box::new(BufReader::new(Read::take(live, length)))));
+    verify_parts(parts, against, expected.checkpoint).map_err(io)
+}
+
+/// Verifies the parts of a log, segments and the log itself, each with its file, in order. It may begin behind its first line, if one of
+/// its records says that what was before was removed.
+///
+/// # Errors
+/// A part cannot be read.
+pub fn verify_parts(
+    parts: Vec<(PathBuf, Box<dyn BufRead + '_>)>,
+    against: Against,
+    checkpoint: Option<Head>,
+) -> io::Result<Report> {
+    let mut verifier = Verifier::new(Head::EMPTY, against, checkpoint);
+    verifier.may_begin_later = true;
+    for (path, mut part) in parts {
+        let before = verifier.report.lines;
+        verifier.report.parts.push((path, before));
+        verifier.read(&mut *part)?;
+        verifier.ends.push(verifier.head);
+    }
+    Ok(verifier.finish())
 }
 
 /// Verifies the file at `path` as [`verify_file`] does, as an excerpt that begins behind the line of `after`: the dump of an
@@ -178,7 +256,18 @@ pub fn verify_file(path: &Path, kept: Option<Head>) -> Result<Report, FileError>
 ///
 /// # Errors
 /// As [`verify_file`].
-pub fn verify_file_after(path: &Path, after: Head, kept: Option<Head>) -> Result<Report, FileError> {
+pub fn verify_file_after(path: &Path, after: Head, expected: Expected) -> Result<Report, FileError> {
+    let (log, against) = open_log(path, expected.kept)?;
+    // What is appended from here on is not looked at.
+    let length = log.metadata().map_err(FileError::io(path, "look at"))?.len();
+    log.unlock().map_err(FileError::io(path, "let go of"))?;
+    let mut verifier = Verifier::new(after, against, expected.checkpoint);
+    verifier.read(&mut BufReader::new(Read::take(log, length))).map_err(FileError::io(path, "read"))?;
+    Ok(verifier.finish())
+}
+
+/// The log, locked so that nobody writes to it, and what it is compared with.
+fn open_log(path: &Path, kept: Option<Head>) -> Result<(File, Against), FileError> {
     // Whoever may read the files may verify them, be it a copy that belongs to somebody else.
     let log = File::open(path).map_err(FileError::io(path, "open"))?;
     private_file::lock_shared(&log, path, Duration::from_secs(5))?;
@@ -195,10 +284,7 @@ pub fn verify_file_after(path: &Path, after: Head, kept: Option<Head>) -> Result
             },
         },
     };
-    // What is appended from here on is not looked at.
-    let length = log.metadata().map_err(FileError::io(path, "look at"))?.len();
-    log.unlock().map_err(FileError::io(path, "let go of"))?;
-    verify_after(&mut BufReader::new(Read::take(log, length)), after, against).map_err(FileError::io(path, "read"))
+    Ok((log, against))
 }
 
 /// Verifies a log, in as much memory as its longest line and the calls that are open at once take.
@@ -214,22 +300,9 @@ pub fn verify(log: &mut dyn BufRead, against: Against) -> io::Result<Report> {
 /// # Errors
 /// Those of `log`.
 pub fn verify_after(log: &mut dyn BufRead, after: Head, against: Against) -> io::Result<Report> {
-    let mut verifier = Verifier::new(after, against);
-    loop {
-        let mut line = Vec::new();
-        let read = log.take(tail::MAX_READ).read_until(b'\n', &mut line)?;
-        if read == 0 {
-            return Ok(verifier.finish());
-        }
-        match line.strip_suffix(b"\n") {
-            Some(line) => verifier.line(line),
-            None if (read as u64) < tail::MAX_READ => verifier.torn(read as u64),
-            None => {
-                verifier.too_long();
-                skip_line(log)?;
-            }
-        }
-    }
+    let mut verifier = Verifier::new(after, against, None);
+    verifier.read(log)?;
+    Ok(verifier.finish())
 }
 
 /// Passes over the rest of a line.
@@ -255,6 +328,16 @@ struct Verifier {
     against: Against,
     /// Whether the anchored line was met.
     met: bool,
+    /// The head of a checkpoint that was not met yet.
+    checkpoint: Option<Head>,
+    /// Whether the first line may be another than the first of the chain.
+    may_begin_later: bool,
+    /// The head behind which it then begins.
+    begin: Option<Head>,
+    /// The ends of what records say to have been removed.
+    removed: Vec<Head>,
+    /// The ends of the parts.
+    ends: Vec<Head>,
     /// Calls whose intent was met and whose terminal record was not: the lines of the intents.
     open: HashMap<(String, String), Vec<u64>>,
     open_lines: usize,
@@ -272,6 +355,12 @@ struct Content<'a> {
     tool: Cow<'a, str>,
     #[serde(borrow, default)]
     end: Cow<'a, str>,
+    #[serde(borrow, default)]
+    note: Cow<'a, str>,
+    #[serde(borrow, default)]
+    up_to_seq: Cow<'a, str>,
+    #[serde(borrow, default)]
+    up_to_hash: Cow<'a, str>,
 }
 
 /// What is read of any version.
@@ -281,7 +370,7 @@ struct AnyVersion {
 }
 
 impl Verifier {
-    fn new(after: Head, against: Against) -> Self {
+    fn new(after: Head, against: Against, checkpoint: Option<Head>) -> Self {
         let mut verifier = Self {
             report: Report {
                 lines: 0,
@@ -297,23 +386,73 @@ impl Verifier {
                 problem_count: 0,
                 open_intents: Vec::new(),
                 open_intent_count: 0,
+                removed: None,
+                parts: Vec::new(),
             },
+            checkpoint: checkpoint.filter(|head| head.seq > after.seq),
+            may_begin_later: false,
+            begin: None,
+            removed: Vec::new(),
+            ends: Vec::new(),
             head: after,
             against,
             met: matches!(against, Against::Head(anchored) if anchored.seq <= after.seq),
             open: HashMap::new(),
             open_lines: 0,
         };
-        match against {
-            Against::Head(Head { seq, hash }) if seq == after.seq && seq > 0 && hash != after.hash => {
-                verifier.problem(ProblemKind::Forked);
-            }
-            Against::Head(Head { seq, .. }) if seq < after.seq => {
-                verifier.problem(ProblemKind::Overwritten { anchored: seq });
-            }
-            _ => {}
+        if let Against::Head(head) = against {
+            verifier.compare_begin(head, after);
+        }
+        if let Some(head) = checkpoint {
+            verifier.compare_begin(head, after);
         }
         verifier
+    }
+
+    /// Compares a head that the log has to hold with the one behind which it begins.
+    fn compare_begin(&mut self, head: Head, after: Head) {
+        if head.seq == after.seq && head.seq > 0 && head.hash != after.hash {
+            self.problem(ProblemKind::Forked);
+        } else if head.seq < after.seq {
+            self.problem(ProblemKind::Overwritten { anchored: head.seq });
+        }
+    }
+
+    fn read(&mut self, log: &mut dyn BufRead) -> io::Result<()> {
+        loop {
+            let mut line = Vec::new();
+            let read = log.take(tail::MAX_READ).read_until(b'\n', &mut line)?;
+            if read == 0 {
+                return Ok(());
+            }
+            match line.strip_suffix(b"\n") {
+                Some(line) => self.line(line),
+                None if (read as u64) < tail::MAX_READ => self.torn(read as u64),
+                None => {
+                    self.too_long();
+                    skip_line(log)?;
+                }
+            }
+        }
+    }
+
+    /// The log begins with this line, which may be another than the first of the chain.
+    fn first_line(&mut self, text: &str) {
+        let Some(begin) = line::before(text).filter(|begin| begin.seq > 0) else { return };
+        (self.head, self.begin) = (begin, Some(begin));
+        // A checkpoint of what was removed is met by what says so; the head beside the log is never one.
+        if let Against::Head(anchored) = self.against
+            && anchored.seq <= begin.seq
+        {
+            self.met = true;
+            self.compare_begin(anchored, begin);
+        }
+        if let Some(checkpoint) = self.checkpoint
+            && checkpoint.seq <= begin.seq
+        {
+            self.checkpoint = None;
+            self.compare_begin(checkpoint, begin);
+        }
     }
 
     fn problem(&mut self, kind: ProblemKind) {
@@ -328,6 +467,9 @@ impl Verifier {
         let Ok(text) = str::from_utf8(line) else {
             return self.problem(ProblemKind::Chain(ChainError::NotALine));
         };
+        if self.report.lines == 1 && self.may_begin_later {
+            self.first_line(text);
+        }
         match self.head.verify(text) {
             Ok(head) => self.head = head,
             Err(error) => {
@@ -347,6 +489,14 @@ impl Verifier {
                 if self.head.hash != anchored.hash {
                     self.problem(ProblemKind::Forked);
                 }
+            }
+        }
+        if let Some(checkpoint) = self.checkpoint
+            && self.head.seq == checkpoint.seq
+        {
+            self.checkpoint = None;
+            if self.head.hash != checkpoint.hash {
+                self.problem(ProblemKind::Forked);
             }
         }
         self.content(text);
@@ -387,7 +537,14 @@ impl Verifier {
             // What a call did that was given up before: its end is recorded already.
             "late" => report.late = report.late.saturating_add(1),
             "decision" => report.decisions = report.decisions.saturating_add(1),
-            "note" => report.notes = report.notes.saturating_add(1),
+            "note" => {
+                report.notes = report.notes.saturating_add(1);
+                if content.note == segment::REMOVED
+                    && let (Ok(seq), Ok(hash)) = (content.up_to_seq.parse(), content.up_to_hash.parse())
+                {
+                    self.removed.push(Head { seq, hash });
+                }
+            }
             _ => self.problem(ProblemKind::Unreadable),
         }
     }
@@ -427,6 +584,20 @@ impl Verifier {
             Against::Head(_) => {}
             Against::Damaged => self.problem(ProblemKind::DamagedAnchor),
             Against::Nothing => self.problem(ProblemKind::NoAnchor),
+        }
+        if let Some(checkpoint) = self.checkpoint {
+            self.problem(ProblemKind::Truncated { anchored: checkpoint.seq });
+        }
+        if let Some(begin) = self.begin {
+            // Of several segments that were to be removed, some may be here still.
+            if self.removed.iter().any(|removed| *removed == begin || self.ends.contains(removed)) {
+                self.report.removed = Some(begin);
+            } else {
+                let missing = Problem { line: 1, kind: ProblemKind::Missing { up_to: begin.seq } };
+                self.report.problems.insert(0, missing);
+                self.report.problems.truncate(MAX_NAMED);
+                self.report.problem_count = self.report.problem_count.saturating_add(1);
+            }
         }
         self.report.head = self.head;
         let open = self.open.into_iter().flat_map(|((request_id, tool), lines)| {

@@ -7,14 +7,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate_core::audit::AuditFault;
+use callgate_core::audit::chain::Head;
 use callgate_core::time::Timestamp;
 use callgate_std::audit::{
-    Durability, JsonlAudit, JsonlError, JsonlOptions, LostCall, ProblemKind, Report, verify_file,
+    Durability, Expected, JsonlAudit, JsonlError, JsonlOptions, LostCall, ProblemKind, Report, Retention, verify_file,
+    verify_log,
 };
 use tempfile::TempDir;
 
 use crate::driven::{CANARY, CASES, Case, Ears, drive, drive_with};
 use crate::reaping::{self, Reaped};
+use crate::rotation::{self, Rotated};
 
 const DONE: Case = Case { end: "done", mutating: true };
 
@@ -366,4 +369,32 @@ impl Reaped for JsonlAudit {
 #[test]
 fn j1_the_reaper_closes_what_a_dead_process_left_open() {
     reaping::all::<JsonlAudit>();
+}
+
+impl Rotated for JsonlAudit {
+    fn file(&self) -> &Path {
+        self.path()
+    }
+
+    fn end(&self) -> Head {
+        self.head()
+    }
+
+    fn rotate(&self) -> Option<Head> {
+        self.rotate().expect("usable")
+    }
+
+    fn retain(&self, retention: Retention) -> Option<Head> {
+        self.retain(retention).expect("usable")
+    }
+
+    fn verify_with(&self, expected: Expected) -> Report {
+        verify_log(self.path(), expected).expect("readable")
+    }
+}
+
+/// J6, J10: the suite of every log that is rotated.
+#[test]
+fn j6_the_log_is_rotated() {
+    rotation::all::<JsonlAudit>();
 }

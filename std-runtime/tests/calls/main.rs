@@ -7,5 +7,6 @@ mod interceptors;
 mod log;
 mod observers;
 mod reaping;
+mod rotation;
 mod sinks;
 mod tampering;

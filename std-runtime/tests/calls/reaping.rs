@@ -24,7 +24,7 @@ pub(crate) trait Reaped: Audit + Sized {
 }
 
 /// Takes the beginnings of calls and not their ends: their process dies meanwhile.
-struct Deaf<'a, L>(&'a L);
+pub(crate) struct Deaf<'a, L>(pub(crate) &'a L);
 
 impl<L: Audit> Audit for Deaf<'_, L> {
     fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
@@ -33,7 +33,7 @@ impl<L: Audit> Audit for Deaf<'_, L> {
 }
 
 /// Takes the ends of calls and not their beginnings: those were told before.
-struct Slow<'a, L>(&'a L);
+pub(crate) struct Slow<'a, L>(pub(crate) &'a L);
 
 impl<L: Audit> Audit for Slow<'_, L> {
     fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {

@@ -5,6 +5,8 @@
 mod driven;
 #[path = "../../../../std-runtime/tests/calls/reaping.rs"]
 mod reaping;
+#[path = "../../../../std-runtime/tests/calls/rotation.rs"]
+mod rotation;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +17,12 @@ use callgate_core::audit::chain::Head;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::time::Timestamp;
 use callgate_sqlite::{Database, DatabaseError, SqliteAudit};
-use callgate_std::audit::{JsonlAudit, LostCall, Report, verify_file};
+use callgate_std::audit::{Expected, JsonlAudit, LostCall, Report, Retention, verify_file};
+use callgate_std::clock::SystemClock;
 use tempfile::TempDir;
 
 use reaping::Reaped;
+use rotation::Rotated;
 
 use driven::{CANARY, CASES, Case, Ears, drive, drive_with};
 
@@ -51,7 +55,7 @@ impl Place {
             Ok(audit) => audit.verify(kept).expect("readable"),
             Err(_) => {
                 let database = Arc::new(Database::open(self.path()).expect("a database"));
-                SqliteAudit::verify_in(&database, kept).expect("readable")
+                SqliteAudit::verify_in(&database, Expected::new(kept, None)).expect("readable")
             }
         }
     }
@@ -245,6 +249,34 @@ impl Reaped for SqliteAudit {
     fn text(&self) -> String {
         text(self).0
     }
+}
+
+impl Rotated for SqliteAudit {
+    fn file(&self) -> &Path {
+        self.database().path()
+    }
+
+    fn end(&self) -> Head {
+        self.head()
+    }
+
+    fn rotate(&self) -> Option<Head> {
+        self.rotate(SystemClock::shared().now().wall).expect("usable")
+    }
+
+    fn retain(&self, retention: Retention) -> Option<Head> {
+        self.retain(retention, SystemClock::shared().now().wall).expect("usable")
+    }
+
+    fn verify_with(&self, expected: Expected) -> Report {
+        Self::verify_in(self.database(), expected).expect("readable")
+    }
+}
+
+/// J6, J10: the suite of every log that is rotated.
+#[test]
+fn j6_the_log_is_rotated() {
+    rotation::all::<SqliteAudit>();
 }
 
 /// J1, J4: the suite of every log that is reaped.

@@ -1,7 +1,6 @@
 //! `callgate audit explain`: what the record says of one call, replayed against the configuration of now (invariant J7).
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,13 +8,12 @@ use callgate_core::audit::{Audit, AuditFault, Record};
 use callgate_core::code::Station;
 use callgate_core::context::Mode;
 use callgate_core::request::Request;
-use callgate_sqlite::Lines;
 use callgate_std::context::OwnedContext;
 use callgate_std::render::approver::Strict;
 use serde_json::{Value, json};
 
 use super::super::Setting;
-use super::source::{Source, log_file, missing, unreadable};
+use super::source::{log_file, unreadable, with_lines};
 use crate::assemble::Plan;
 use crate::command_line::ExplainArgs;
 use crate::config::Config;
@@ -71,17 +69,7 @@ fn about(file: &Path, id: &str) -> Result<Vec<Value>, Trouble> {
             }
             Ok(())
         };
-        match Source::of(file)? {
-            Source::Nothing => Err(missing(file)),
-            Source::Text => {
-                let log = File::open(file).map_err(|error| unreadable(file, &error))?;
-                each(&mut BufReader::new(log).lines(), wanted)
-            }
-            Source::Database(database) => {
-                let lines = Lines::all(&database).map_err(|error| unreadable(file, &error))?;
-                each(&mut lines.lines(), wanted)
-            }
-        }
+        with_lines(file, |lines, _| each(&mut lines.lines(), wanted))
     };
     let (mut request, mut tickets) = (None, Vec::new());
     read(&mut |record| {

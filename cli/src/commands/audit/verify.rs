@@ -5,10 +5,11 @@ use std::path::Path;
 
 use callgate_core::audit::chain::Head;
 use callgate_sqlite::SqliteAudit;
-use callgate_std::audit::{Report, verify_file_after};
+use callgate_std::audit::{Expected, Report, verify_file_after, verify_log};
 use serde_json::{Value, json};
 
 use super::super::Setting;
+use super::checkpoint::{Checked, checked};
 use super::source::{Source, log_file, missing, unreadable};
 use crate::command_line::VerifyArgs;
 use crate::exit::Exit;
@@ -22,34 +23,50 @@ pub(in crate::commands) fn verify(
 ) -> Result<Exit, Trouble> {
     let file = log_file(args.file.as_deref(), setting)?;
     let after = args.after.unwrap_or(Head::EMPTY);
-    let report = match Source::of(&file)? {
-        Source::Nothing => return Err(missing(&file)),
-        Source::Text => verify_file_after(&file, after, args.head).map_err(|error| unreadable(&file, &error))?,
-        Source::Database(_) if args.after.is_some() => {
-            return Err(Trouble::usage(
-                "--after is for a file of lines; a database holds its log from the first line on",
-            ));
-        }
-        Source::Database(database) => {
-            SqliteAudit::verify_in(&database, args.head).map_err(|error| unreadable(&file, &error))?
-        }
-    };
+    let checked = checked(&args.checked, &file, setting)?;
+    let expected = Expected::new(args.head, checked.as_ref().map(|checked| checked.head));
+    let report = report_of(&file, after, expected)?;
     if args.json {
-        terminal.out.line(json_of(&file, &report));
+        terminal.out.line(json_of(&file, &report, checked.as_ref()));
     } else {
-        let text = text_of(&file, after, &report, terminal.out.brush());
+        let text = text_of(&file, after, &report, checked.as_ref(), terminal.out.brush());
         terminal.out.print(&text);
     }
     Ok(if report.is_intact() { Exit::Success } else { Exit::Failed })
 }
 
-fn text_of(file: &Path, after: Head, report: &Report, brush: Brush) -> String {
+/// What is found in a log, whatever it is kept as.
+pub(super) fn report_of(file: &Path, after: Head, expected: Expected) -> Result<Report, Trouble> {
+    match Source::of(file)? {
+        Source::Nothing => Err(missing(file)),
+        Source::Text if after.seq > 0 => {
+            verify_file_after(file, after, expected).map_err(|error| unreadable(file, &error))
+        }
+        Source::Text => verify_log(file, expected).map_err(|error| unreadable(file, &error)),
+        Source::Database(_) if after.seq > 0 => Err(Trouble::usage(
+            "--after is for a file of lines; a database holds its log, with its segments, from the first line on",
+        )),
+        Source::Database(database) => {
+            SqliteAudit::verify_in(&database, expected).map_err(|error| unreadable(file, &error))
+        }
+    }
+}
+
+/// The file and the line in it, of a line of a log with segments.
+fn place(report: &Report, line: u64) -> Option<(&Path, u64)> {
+    let parts = if report.parts.len() > 1 { report.parts.as_slice() } else { &[] };
+    let (path, before) = parts.iter().rfind(|(_, before)| *before < line)?;
+    Some((path, line.saturating_sub(*before)))
+}
+
+fn text_of(file: &Path, after: Head, report: &Report, checked: Option<&Checked>, brush: Brush) -> String {
     let mut text = String::new();
     let verdict = if report.is_intact() { brush.paint(GOOD, "intact") } else { brush.paint(BAD, "BROKEN") };
     // A string takes everything.
     let _ = writeln!(text, "{}: {verdict}", brush.paint(BOLD, shown_path(file)));
     for problem in &report.problems {
-        let _ = writeln!(text, "  {}", visible(&problem.to_string()));
+        let place = place(report, problem.line).map(|(path, line)| format!(" ({} line {line})", shown_path(path)));
+        let _ = writeln!(text, "  {}{}", visible(&problem.to_string()), place.unwrap_or_default());
     }
     let more = report.problem_count.saturating_sub(report.problems.len() as u64);
     if more > 0 {
@@ -65,6 +82,21 @@ fn text_of(file: &Path, after: Head, report: &Report, brush: Brush) -> String {
         let _ = writeln!(text, "  after   {}:{}: an excerpt, whose earlier lines are not here", after.seq, after.hash);
     }
     let _ = writeln!(text, "  head    {}:{}", head.seq, head.hash);
+    let segments = report.parts.len().saturating_sub(1);
+    if segments > 0 {
+        let _ = writeln!(text, "  parts   {segments} segments and the log itself");
+    }
+    if let Some(removed) = report.removed {
+        let _ = writeln!(
+            text,
+            "  removed segments up to {}:{} were removed by retention, and the log says so",
+            removed.seq, removed.hash
+        );
+    }
+    if let Some(Checked { head, at, signer }) = checked {
+        let (seq, signer) = (head.seq, visible(signer));
+        let _ = writeln!(text, "  checked against the checkpoint of line {seq}, signed by {signer} at {at}");
+    }
     if report.beyond_anchor > 0 {
         let _ = writeln!(text, "  beyond  {} lines that the head does not vouch for", report.beyond_anchor);
     }
@@ -84,12 +116,17 @@ fn text_of(file: &Path, after: Head, report: &Report, brush: Brush) -> String {
     text
 }
 
-fn json_of(file: &Path, report: &Report) -> Value {
+fn json_of(file: &Path, report: &Report, checked: Option<&Checked>) -> Value {
     let problem = |problem: &callgate_std::audit::Problem| {
         let text = problem.to_string();
         let text = text.strip_prefix(&format!("line {}: ", problem.line)).unwrap_or(&text).to_owned();
-        json!({ "line": problem.line, "problem": text })
+        let place = place(report, problem.line);
+        let place = place.map(|(path, line)| json!({ "file": path.display().to_string(), "line": line }));
+        json!({ "line": problem.line, "problem": text, "place": place })
     };
+    let head = |head: Head| json!({ "seq": head.seq, "hash": head.hash.to_string() });
+    let parts =
+        report.parts.iter().map(|(path, before)| json!({ "file": path.display().to_string(), "before": before }));
     let open = report
         .open_intents
         .iter()
@@ -108,7 +145,12 @@ fn json_of(file: &Path, report: &Report) -> Value {
         "beyond_anchor": report.beyond_anchor,
         "open_intents": open.collect::<Vec<_>>(),
         "open_intent_count": report.open_intent_count,
-        "head": { "seq": report.head.seq, "hash": report.head.hash.to_string() },
+        "head": head(report.head),
+        "removed": report.removed.map(head),
+        "parts": parts.collect::<Value>(),
+        "checkpoint": checked.map(|checked| json!({
+            "head": head(checked.head), "signer": checked.signer, "at": checked.at.to_string(),
+        })),
     })
 }
 
