@@ -1,10 +1,12 @@
 //! What a process that died left open, and who closes it.
 
+use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use callgate_core::audit::chain::Head;
 use callgate_std::audit::line;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::world::World;
@@ -120,15 +122,33 @@ fn j4_the_next_call_closes_what_was_left_open() {
 #[cfg(feature = "mcp")]
 fn j1_a_server_looks_after_its_stores() {
     let world = World::with_config(&format!("[audit]\nupkeep = \"1s\"\n{CONFIG}"));
-    let mut server = world.command(&["serve"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
-    assert_eq!(world.call(&["dies", "--request-id", "r1"]).status, -1, "it was killed");
+    let mut server = world.command(&["serve"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#;
+    let mut input = server.stdin.take().expect("a pipe");
+    writeln!(input, "{initialize}").expect("it reads");
+    let mut output = BufReader::new(server.stdout.take().expect("a pipe"));
+    output.read_line(&mut String::new()).expect("it answers");
+    // It stands still until time has passed: it would rightly not go on with a log that is another one than it knows.
+    let pid = Pid::from_child(&server);
+    let signal = |signal| kill_process(pid, signal).expect("it runs");
+    loop {
+        signal(Signal::STOP);
+        let ran = world.call(&["dies", "--request-id", "r1"]);
+        if ran.status == -1 {
+            break;
+        }
+        // It stopped in the middle of a step, which nobody else gets past.
+        ran.refused("UNAVAILABLE");
+        signal(Signal::CONT);
+    }
     let_time_pass(&world);
+    signal(Signal::CONT);
     let started = Instant::now();
     while world.ends() != ["intent", "lost"] {
         assert!(started.elapsed() < Duration::from_secs(120), "{:?}", world.ends());
         std::thread::sleep(Duration::from_millis(100));
     }
-    drop(server.stdin.take());
+    drop(input);
     assert!(server.wait().expect("it ends").success());
     world.run(&["audit", "verify"]).ok();
 }
