@@ -70,15 +70,16 @@ fn run() -> Result<(), Box<dyn Error>> {
         // Elsewhere, so that the build above can be used the next time.
         let elsewhere = root.with_extension("apart");
         let tree = Tree::read(Path::new(original), &elsewhere, &mutants, cargo)?;
-        let viable = tree.viable(&left)?;
-        for mutant in left {
+        // What constants are made of, no switch reaches.
+        let constant = missed.into_iter().filter(|mutant| built.constant.contains(&mutant.id));
+        let apart: Vec<&Mutant> = left.into_iter().chain(constant).collect();
+        let viable = tree.viable(&apart)?;
+        for mutant in apart {
             if !viable.iter().any(|other| other.id == mutant.id) {
                 verdicts.add(mutant, Verdict::Unviable)?;
             }
         }
-        // What constants are made of, no switch reaches.
-        let constant = missed.into_iter().filter(|mutant| built.constant.contains(&mutant.id));
-        for mutant in viable.into_iter().chain(constant) {
+        for mutant in viable {
             let verdict = |programs: Option<Vec<PathBuf>>| match programs {
                 Some(programs) => tests.rebuilt(programs).judge(mutant, 0),
                 None => Ok(Verdict::Caught),
