@@ -72,6 +72,7 @@ impl<'a> Args<'a> {
         })
     }
 
+    #[cfg_attr(not(callgate_small), inline)]
     fn of_scan(scanned: Scanned<'a>) -> Result<Self, ReadError> {
         let root = scanned.value();
         if root.kind() == Kind::Object {
@@ -83,6 +84,7 @@ impl<'a> Args<'a> {
 
     /// The arguments of a call that passed [`Args::read`] before, read again from where the call keeps them. A context that
     /// gives another text than it gave then gets nonsense, and neither a panic nor a way around a check that comes later.
+    #[cfg_attr(not(callgate_small), inline)]
     pub(crate) fn reread(text: Option<&'a str>, edits: &'a Edits) -> Self {
         match text {
             Some(text) if text.bytes().any(|byte| byte == b'{') => {
@@ -185,6 +187,7 @@ impl<'a> Args<'a> {
 }
 
 /// Whether a text stands for `{}`.
+#[cfg_attr(not(callgate_small), inline)]
 fn is_blank(text: &[u8], limits: &Limits) -> bool {
     text.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')) && text.len() <= limits.bytes as usize
 }

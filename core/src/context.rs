@@ -94,6 +94,7 @@ impl<'a> Scopes<'a> {
     ///
     /// # Errors
     /// Says what is wrong with the first scope outside the grammar.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn check(self) -> Result<(), NameError> {
         self.iter().try_for_each(check_scope)
     }
@@ -266,6 +267,7 @@ impl<'a> CallContext<'a> {
 
     /// The principal, or `None` when it is absent or empty. The text `0` is a principal.
     #[must_use]
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn known_principal(&self) -> Option<&'a str> {
         self.principal.filter(|principal| !principal.is_empty())
     }
@@ -274,6 +276,7 @@ impl<'a> CallContext<'a> {
     ///
     /// # Errors
     /// Names the first field outside its grammar and says what is wrong with it.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn check(&self) -> Result<(), ContextError> {
         let label = |field, name: Option<&str>| match name {
             Some(name) => check_label(name).map_err(|reason| ContextError { field, reason }),

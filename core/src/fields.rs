@@ -307,14 +307,20 @@ pub(crate) fn is_top_level(path: &str) -> bool {
 }
 
 /// Whether a path names this member of the root.
+#[cfg_attr(not(callgate_small), inline)]
 pub(crate) fn names_top_level(path: &str, key: Text<'_>) -> bool {
     // Most keys differ in their first byte from what is looked for.
-    if let [b'/', first, ..] = path.as_bytes()
+    if let [b'/', first, rest @ ..] = path.as_bytes()
         && !matches!(first, b'*' | b'~' | b'/')
-        && let Some(plain) = key.as_plain()
-        && plain.as_bytes().first() != Some(first)
+        && let Some([start, others @ ..]) = key.as_plain().map(str::as_bytes)
     {
-        return false;
+        if start != first {
+            return false;
+        }
+        // Of one length: what differs is another name, unless the path says it by an escape.
+        if rest.len() == others.len() && !rest.iter().any(|byte| matches!(byte, b'~' | b'/')) {
+            return rest == others;
+        }
     }
     from_segment(path, 1).and_then(|rest| names_member(rest, key)).is_some_and(<[u8]>::is_empty)
 }

@@ -80,6 +80,7 @@ pub enum OutcomeType {
 }
 
 impl<C: Context, T: Tool> Outcome<C, T> {
+    #[cfg_attr(not(callgate_small), inline)]
     pub(crate) const fn new(closed: Closed<C, T>, unrecorded: bool) -> Self {
         Self { closed, unrecorded }
     }

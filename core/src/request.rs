@@ -90,6 +90,15 @@ pub(crate) fn with_caller<'c, C: Context, R>(ctx: &'c C, look: impl FnOnce(&Call
     }
 }
 
+/// Who asks, copied from where the host keeps it.
+#[cfg_attr(not(callgate_small), inline(always))]
+pub(crate) fn copied_caller<C: Context>(ctx: &C) -> CallContext<'_> {
+    match ctx.caller_in_place() {
+        Some(caller) => *caller,
+        None => ctx.caller(),
+    }
+}
+
 /// What a call carries. Hosts implement it once, over borrowed or owned memory; [`Envelope`] is the borrowed one.
 ///
 /// All methods must keep giving the same answers for as long as the call lives, except that [`Context::adopt`] replaces

@@ -14,7 +14,7 @@ use crate::json::Object;
 use crate::name::check_operation;
 use crate::policy::By;
 use crate::redact::{RedactedText, Redaction, Secrets};
-use crate::request::Context;
+use crate::request::{Context, copied_caller};
 use crate::time::Now;
 use crate::tool::{FieldRule, Tool, ToolFailure};
 
@@ -133,18 +133,71 @@ pub struct Record<'a> {
     detail: Option<Detail<'a>>,
 }
 
+/// What a record says of the moment that it is made at.
+#[derive(Clone, Copy)]
+struct Moment<'a> {
+    kind: Kind,
+    at: Now,
+    station: Station,
+    code: Option<Code>,
+    told: Option<Code>,
+    effect: Effect,
+    end: &'static str,
+    check: Option<&'static str>,
+    rule: Option<i64>,
+    task: Option<TaskId>,
+    took_ns: u64,
+    lease_ms: Option<u64>,
+    detail: Option<Detail<'a>>,
+}
+
 impl<'a> Record<'a> {
-    fn new<C: Context, T: Tool>(ctx: &'a C, tool: Option<&'a T>) -> Self {
+    #[cfg_attr(not(callgate_small), inline(always))]
+    fn new<C: Context, T: Tool>(ctx: &'a C, tool: Option<&'a T>, moment: Moment<'a>) -> Self {
+        let Moment { kind, at, station, code, told, effect, end, check, rule, task, took_ns, lease_ms, detail } =
+            moment;
         let facts = ctx.facts();
         let settings = ctx.settings();
         Self {
-            kind: Kind::Intent,
-            at: facts.started,
-            caller: ctx.caller(),
+            kind,
+            at,
             tool: ctx.request().tool,
             definition: tool.map(Tool::definition),
             arguments: facts.arguments,
             policy: settings.policy,
+            station,
+            code,
+            told,
+            effect,
+            end,
+            check,
+            rule,
+            ticket: facts.ticket,
+            confirmed_by: if facts.held.confirms() { facts.confirm } else { None },
+            granted: facts.held == Held::Grant,
+            task,
+            // One outside its grammar is no name to write down.
+            operation: ctx.operation().filter(|operation| check_operation(operation).is_ok()),
+            attempt: facts.attempt.map(NonZeroU32::get),
+            unknown_channel: facts.unknown_channel,
+            took_ns,
+            lease_ms,
+            args: read_args(ctx),
+            fields: fields_of(tool),
+            redaction: settings.redaction,
+            detail,
+            // Last, so that it is copied once: straight to where it stays.
+            caller: copied_caller(ctx),
+        }
+    }
+
+    // A record is large for a device's stack: there, none is left behind by who made it.
+    #[cfg_attr(callgate_small, inline(never))]
+    pub(crate) fn intent<C: Context, T: Tool>(ctx: &'a C, tool: &'a T) -> Self {
+        let facts = ctx.facts();
+        let moment = Moment {
+            kind: Kind::Intent,
+            at: facts.started,
             station: Station::Execute,
             code: None,
             told: None,
@@ -152,62 +205,55 @@ impl<'a> Record<'a> {
             end: "intent",
             check: None,
             rule: facts.rule(),
-            ticket: facts.ticket,
-            confirmed_by: if facts.held.confirms() { facts.confirm } else { None },
-            granted: facts.held == Held::Grant,
             task: facts.task,
-            // One outside its grammar is no name to write down.
-            operation: ctx.operation().filter(|operation| check_operation(operation).is_ok()),
-            attempt: facts.attempt.map(NonZeroU32::get),
-            unknown_channel: facts.unknown_channel,
             took_ns: 0,
-            lease_ms: None,
-            args: facts.was_read.then(|| checked_args(ctx)),
-            fields: tool.map_or(&[], |tool| tool.spec().fields),
-            redaction: settings.redaction,
+            lease_ms: Some(tool.spec().lease_ms()),
             detail: None,
-        }
-    }
-
-    // A record is large for a device's stack: there, none is left behind by who made it.
-    #[cfg_attr(callgate_small, inline(never))]
-    pub(crate) fn intent<C: Context, T: Tool>(ctx: &'a C, tool: &'a T) -> Self {
-        Self { lease_ms: Some(tool.spec().lease_ms()), ..Self::new(ctx, Some(tool)) }
+        };
+        Self::new(ctx, Some(tool), moment)
     }
 
     #[cfg_attr(callgate_small, inline(never))]
+    #[cfg_attr(not(callgate_small), inline)]
     pub(crate) fn terminal<C: Context, T: Tool>(closed: &'a Closed<C, T>) -> Self {
         let ended = &closed.ended;
-        let facts = ended.ctx.facts();
-        let mut record = Self::new(&ended.ctx, ended.tool.as_ref());
-        record.kind = if facts.task.is_some() { Kind::Completion } else { Kind::Terminal };
-        record.at = closed.at;
-        record.station = ended.station;
-        record.code = ended.end.code();
-        record.told = closed.throttled.map(|_| Code::RateLimited);
-        record.effect = ended.end.own_effect();
-        record.end = ended.end.name();
-        record.check = match &ended.end {
-            End::Denied(denial) => Some(denial.check().as_str()),
-            End::Refused(refusal) => Some(refusal.as_str()),
-            End::OperationRefused(refusal) => Some(refusal.as_str()),
-            End::StoreFault(store) => Some(store.as_str()),
-            _ => None,
+        let (ctx, tool, end) = (&ended.ctx, ended.tool.as_ref(), &ended.end);
+        let facts = ctx.facts();
+        let (task, lease_ms) = match end {
+            End::Accepted(task) => (Some(*task), tool.map(|tool| tool.spec().lease_ms())),
+            _ => (facts.task, None),
         };
-        if let End::Denied(denial) = &ended.end {
-            record.rule = denial.rule();
-        }
-        if let End::Accepted(task) = &ended.end {
-            record.task = Some(*task);
-            record.lease_ms = ended.tool.as_ref().map(|tool| tool.spec().lease_ms());
-        }
-        record.took_ns = closed.took_ns;
-        record.detail = Some(match &ended.end {
-            End::Vetoed(text) | End::InterceptorFailed(text) | End::Panicked(text) => record.foreign(text.as_ref()),
-            End::Failed(failure) => record.foreign(failure.detail()),
-            _ => Detail::Own(closed),
-        });
-        record
+        let moment = Moment {
+            kind: if facts.task.is_some() { Kind::Completion } else { Kind::Terminal },
+            at: closed.at,
+            station: ended.station,
+            code: end.code(),
+            told: closed.throttled.map(|_| Code::RateLimited),
+            effect: end.own_effect(),
+            end: end.name(),
+            check: match end {
+                End::Denied(denial) => Some(denial.check().as_str()),
+                End::Refused(refusal) => Some(refusal.as_str()),
+                End::OperationRefused(refusal) => Some(refusal.as_str()),
+                End::StoreFault(store) => Some(store.as_str()),
+                _ => None,
+            },
+            rule: match end {
+                End::Denied(denial) => denial.rule(),
+                _ => facts.rule(),
+            },
+            task,
+            took_ns: closed.took_ns,
+            lease_ms,
+            detail: Some(match end {
+                End::Vetoed(text) | End::InterceptorFailed(text) | End::Panicked(text) => {
+                    foreign(ctx, tool, text.as_ref())
+                }
+                End::Failed(failure) => foreign(ctx, tool, failure.detail()),
+                _ => Detail::Own(closed),
+            }),
+        };
+        Self::new(ctx, tool, moment)
     }
 
     /// The record of a decision about a pending call.
@@ -243,11 +289,6 @@ impl<'a> Record<'a> {
             redaction,
             detail: note.map(|note| Detail::Foreign(redaction.text(note, Secrets::NONE))),
         }
-    }
-
-    fn foreign(&self, text: &'a str) -> Detail<'a> {
-        let secrets = self.args.map_or(Secrets::NONE, |args| Secrets::of(args, self.fields));
-        Detail::Foreign(self.redaction.text(text, secrets))
     }
 
     /// The clamped arguments as JSON text, redacted; `None` when they were never read.
@@ -356,6 +397,21 @@ impl<'a> Record<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// The arguments, if they were read.
+fn read_args<C: Context>(ctx: &C) -> Option<Args<'_>> {
+    ctx.facts().was_read.then(|| checked_args(ctx))
+}
+
+fn fields_of<T: Tool>(tool: Option<&T>) -> &[FieldRule<'_>] {
+    tool.map_or(&[], |tool| tool.spec().fields)
+}
+
+/// What somebody else said of a call. It may repeat what the arguments hold in secret.
+fn foreign<'a, C: Context, T: Tool>(ctx: &'a C, tool: Option<&'a T>, text: &'a str) -> Detail<'a> {
+    let secrets = read_args(ctx).map_or(Secrets::NONE, |args| Secrets::of(args, fields_of(tool)));
+    Detail::Foreign(ctx.settings().redaction.text(text, secrets))
 }
 
 /// Writes the clamps of `args` as a list of `{"field","from","to"}` (invariant K3).

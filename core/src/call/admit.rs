@@ -39,6 +39,7 @@ pub struct Charge<'a> {
 
 impl<C: Context, T: Tool> Call<C, T, Authorized> {
     /// What to ask the limiter for. `None` when the call was paid for already, when it asked.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn charge(&self) -> Option<Charge<'_>> {
         if self.redeems() {
             return None;
@@ -56,6 +57,7 @@ impl<C: Context, T: Tool> Call<C, T, Authorized> {
     ///
     /// # Errors
     /// The call ends when it is over its budget, or the limiter failed (invariant F1).
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn admit(mut self, answer: Result<Allowance, StoreFault>) -> Result<Call<C, T, Admitted>, Ended<C, T>> {
         match answer {
             Ok(Allowance::Granted { receipt, .. }) => {
@@ -81,6 +83,7 @@ impl<C: Context, T: Tool> Call<C, T, Admitted> {
     ///
     /// # Errors
     /// The planned call.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn unless_planning(self) -> Result<Call<C, T, Live>, Ended<C, T>> {
         match with_caller(&self.ctx, |caller| caller.mode) {
             Mode::Execute => Ok(self.advance()),

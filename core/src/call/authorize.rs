@@ -16,6 +16,7 @@ impl<C: Context, T: Tool> Call<C, T, Validated> {
     ///
     /// # Errors
     /// The call ends when policy denies it.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn authorize(mut self, decision: Decision<C::Text>) -> Result<Call<C, T, Authorized>, Ended<C, T>> {
         match decision {
             Decision::Allow(permission) => {

@@ -48,6 +48,7 @@ impl<C: Context, T: Tool> Call<C, T, Live> {
     /// # Errors
     /// The call ends when its arguments cannot be digested in the room that the host gave, and when it is one of an operation that no
     /// journal was asked for.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn confirm(mut self) -> Result<Confirm<C, T>, Ended<C, T>> {
         if self.ctx.operation().is_some() && !self.ctx.facts().recalled {
             return Err(self.end(Station::Confirm, End::OperationRefused(OperationRefusal::Unsupported)));

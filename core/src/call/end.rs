@@ -268,6 +268,7 @@ impl<C: Context, T: Tool> Ended<C, T> {
     }
 
     /// Fixes the call's duration and completes what its record needs.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn close(mut self, now: Now) -> Closed<C, T> {
         let mutating = self.tool.as_ref().is_some_and(|tool| tool.spec().mutating);
         if self.ctx.facts().was_read && (mutating || self.ctx.settings().digest_all) {
@@ -367,6 +368,7 @@ pub struct Closed<C: Context, T: Tool> {
 
 impl<C: Context, T: Tool> Closed<C, T> {
     /// What to do at the stores before the record is written. Nothing for a plan (invariant R4).
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn settlement(&self) -> Settlement<'_> {
         let Ended { ctx, end, .. } = &self.ended;
         let facts = ctx.facts();
@@ -427,12 +429,14 @@ impl<C: Context, T: Tool> Closed<C, T> {
     }
 
     /// The call's one terminal record (invariant J1).
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn record(&self) -> Record<'_> {
         Record::terminal(self)
     }
 
     /// Takes the audit sink's answer and gives the outcome. A record that could not be written does not undo what happened:
     /// the outcome says so in its meta, and the host spools the record (invariant J8).
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn audited(self, answer: Result<(), AuditFault>) -> Outcome<C, T> {
         Outcome::new(self, answer.is_err())
     }

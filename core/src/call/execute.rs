@@ -7,7 +7,7 @@ use crate::audit::{AuditFault, Record};
 use crate::code::Station;
 use crate::context::CallContext;
 use crate::journal::OperationRefusal;
-use crate::request::Context;
+use crate::request::{Context, copied_caller};
 use crate::tool::{Tool, ToolSpec};
 
 use super::{Call, Cleared, End, Ended, checked_args};
@@ -18,6 +18,7 @@ pub struct Announced(());
 
 impl<C: Context, T: Tool> Call<C, T, Cleared> {
     /// The intent to record durably before anything can happen (invariant J2); `None` for a tool that changes nothing.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn intent(&mut self) -> Option<Record<'_>> {
         if !self.tool.spec().mutating {
             return None;
@@ -32,6 +33,7 @@ impl<C: Context, T: Tool> Call<C, T, Cleared> {
     /// # Errors
     /// The call ends when the intent could not be recorded (invariants F1, J8), and when it is one of an operation that it did not
     /// claim.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn announce(self, answer: Result<(), AuditFault>) -> Result<Call<C, T, Announced>, Ended<C, T>> {
         if self.ctx.operation().is_some() && self.ctx.facts().attempt.is_none() {
             return Err(self.end(Station::EmitExecuting, End::OperationRefused(OperationRefusal::Unsupported)));
@@ -77,11 +79,13 @@ impl<O, F, X> Ran<O, F, X> {
 
 impl<C: Context, T: Tool> Call<C, T, Announced> {
     /// Starts the call: the one moment at which a permit comes into being.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn begin(self) -> Executing<C, T> {
         Executing { call: self, minted: false }
     }
 
     /// Runs the tool's body with its permit, in place.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn execute(
         self,
         body: impl FnOnce(Permit<'_, C, T>) -> Finished<T::Output, T::Failure, C::Text>,
@@ -117,6 +121,7 @@ impl<C: Context, T: Tool> Executing<C, T> {
         if self.minted { None } else { Some(self.mint()) }
     }
 
+    #[cfg_attr(not(callgate_small), inline)]
     fn mint(&mut self) -> Permit<'_, C, T> {
         self.minted = true;
         Permit { call: &self.call }
@@ -131,6 +136,7 @@ impl<C: Context, T: Tool> Executing<C, T> {
     /// the outcome still says that the effect happened (invariant O1).
     ///
     /// A result that came after the tool's timeout stays a result, and the outcome's meta says that it was late.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn finished(mut self, finished: Finished<T::Output, T::Failure, C::Text>) -> Ended<C, T> {
         self.call.ctx.facts_mut().spent = NonZeroU64::new(finished.spent_ns.saturating_add(1));
         let (station, end) = match finished.ran {
@@ -172,8 +178,9 @@ impl<'r, C: Context, T: Tool> Permit<'r, C, T> {
     }
 
     /// Who asks.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn caller(&self) -> CallContext<'r> {
-        self.call.ctx.caller()
+        copied_caller(&self.call.ctx)
     }
 
     /// The tool that may run.

@@ -17,6 +17,7 @@ impl<C: Context, T: Tool> Call<C, T, Confirmed> {
     /// # Errors
     /// The call ends with an answer, a veto, or because an interceptor failed (invariant E3). A ticket that it claimed
     /// stays spent.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn intercept(self, verdict: Interception<T::Output, C::Text>) -> Result<Call<C, T, Cleared>, Ended<C, T>> {
         let end = match verdict {
             Interception::Continue => return Ok(self.advance()),

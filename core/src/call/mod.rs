@@ -108,7 +108,7 @@ use crate::context::CallContext;
 use crate::digest::Digest;
 use crate::json::KeysFull;
 use crate::policy::Subject;
-use crate::request::{Context, Parts, with_caller};
+use crate::request::{Context, Parts, copied_caller, with_caller};
 use crate::time::Now;
 use crate::tool::{Tool, ToolSpec};
 
@@ -125,6 +125,7 @@ pub struct Call<C, T, S> {
 
 impl<C, T, S> Call<C, T, S> {
     /// The same call at another stage.
+    #[cfg_attr(not(callgate_small), inline(always))]
     fn advance<N>(self) -> Call<C, T, N> {
         Call { ctx: self.ctx, tool: self.tool, stage: PhantomData }
     }
@@ -173,6 +174,7 @@ impl<C: Context, T: Tool, S> Call<C, T, S> {
         digest_arguments(&mut self.ctx)
     }
 
+    #[cfg_attr(not(callgate_small), inline(always))]
     fn end(self, station: Station, end: End<T::Output, T::Failure, C::Text>) -> Ended<C, T> {
         Ended::new(self.ctx, Some(self.tool), station, end)
     }
@@ -203,19 +205,18 @@ impl<C: Context, T: Tool, S: Checked> Call<C, T, S> {
     }
 
     /// What a policy and an interceptor judge (invariant P4).
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn subject(&self) -> Subject<'_> {
-        Subject {
-            caller: self.ctx.caller(),
-            spec: self.tool.spec(),
-            definition: self.tool.definition(),
-            args: self.args(),
-            arguments: self.ctx.facts().arguments,
-            now: self.ctx.facts().started.wall,
-        }
+        let (spec, definition, args) = (self.tool.spec(), self.tool.definition(), self.args());
+        let facts = self.ctx.facts();
+        let (arguments, now) = (facts.arguments, facts.started.wall);
+        // The caller comes last, so that it is copied once: straight to where it stays.
+        Subject { spec, definition, args, arguments, now, caller: copied_caller(&self.ctx) }
     }
 }
 
 /// The arguments of a call that passed the reader.
+#[cfg_attr(not(callgate_small), inline)]
 pub(crate) fn checked_args<C: Context>(ctx: &C) -> Args<'_> {
     Args::reread(ctx.text(), ctx.edits())
 }

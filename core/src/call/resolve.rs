@@ -46,6 +46,7 @@ pub enum TurnAway {
 
 impl<C: Context> Call<C, (), Requested> {
     /// Receives a call at `now`.
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn request(mut ctx: C, now: Now) -> Self {
         // Whatever the context knew of another call.
         *ctx.facts_mut() = Facts { started: now, ..Facts::NONE };
@@ -78,6 +79,7 @@ impl<C: Context> Call<C, (), Requested> {
     /// # Errors
     /// The call ends when the tool is unknown or hidden, when a name in the context is outside its grammar (invariant S3),
     /// and when too many calls stand above it (invariant G8).
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn resolve<T: Tool>(self, found: Lookup<T>) -> Result<Load<C, T>, Ended<C, T>> {
         let refused = with_caller(&self.ctx, |caller| {
             if let Err(error) = caller.check() {
@@ -145,6 +147,7 @@ pub struct Loaded<S> {
     pub arguments: S,
 }
 
+#[cfg_attr(not(callgate_small), inline)]
 fn load<C: Context, T: Tool>(mut call: Call<C, T, Resolved>) -> Load<C, T> {
     if call.ctx.request().token.is_none() {
         return Load::Fresh(call);

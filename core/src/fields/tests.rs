@@ -139,3 +139,26 @@ proptest! {
         }
     }
 }
+
+/// All texts of at most so many of these characters.
+fn texts(alphabet: &str, most: usize) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut longest = all.clone();
+    for _ in 0..most {
+        longest = longest.iter().flat_map(|text| alphabet.chars().map(move |c| format!("{text}{c}"))).collect();
+        all.extend_from_slice(&longest);
+    }
+    all
+}
+
+/// The quick way to tell a member of the root says what the way through the segments says, for every path and every name.
+#[test]
+fn k1_members_of_the_root_are_told_alike_in_both_ways() {
+    for path in texts("/~01*a", 4) {
+        for name in texts("/~1*a", 3) {
+            let key = Text::from(name.as_str());
+            let slow = from_segment(&path, 1).and_then(|rest| names_member(rest, key)).is_some_and(<[u8]>::is_empty);
+            assert_eq!(names_top_level(&path, key), slow, "{path} {name}");
+        }
+    }
+}

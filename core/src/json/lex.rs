@@ -2,7 +2,19 @@
 
 /// The number of bytes at the start of `bytes` before the first that ends a run of plain characters in a string: a quote,
 /// a backslash or a control character (U+0000 to U+001F).
+#[cfg_attr(not(callgate_small), inline)]
 pub(super) fn plain_run(bytes: &[u8]) -> usize {
+    // Most keys end in their first word.
+    if let Some(word) = bytes.first_chunk() {
+        let hits = special_bytes(u64::from_le_bytes(*word));
+        if hits != 0 {
+            return (hits.trailing_zeros() / 8) as usize;
+        }
+    }
+    longer_run(bytes)
+}
+
+fn longer_run(bytes: &[u8]) -> usize {
     // Most strings are short: the first words one by one, then blocks of 32 bytes, which are compiled to vector
     // instructions where there are any, and words again for what is left.
     let (first, rest) = bytes.split_at_checked(16).unwrap_or((bytes, &[]));

@@ -177,6 +177,7 @@ impl<'a> ChannelTable<'a> {
     /// What holds on the channel `name`. Where a table has a name more than once, everything that any of them asks for holds, so
     /// the order does not matter (invariant P1).
     #[must_use]
+    #[cfg_attr(not(callgate_small), inline)]
     pub fn get(&self, name: &str) -> Channel<'a> {
         match strictest(self.own, name).or_else(|| strictest(self.defaults, name)) {
             Some(policy) => Channel { policy, known: true },
@@ -218,7 +219,10 @@ fn strictest<'a>(table: &'a [ChannelPolicy<'a>], name: &str) -> Option<ChannelPo
     // Names of one length are common, and their first byte tells most of them apart.
     let first = name.as_bytes().first();
     let named = |channel: &&ChannelPolicy<'a>| channel.name.as_bytes().first() == first && channel.name == name;
-    table.iter().filter(named).copied().reduce(|all, channel| all.and(&channel))
+    let mut named = table.iter().filter(named);
+    // Nearly always there is one.
+    let one = *named.next()?;
+    Some(named.fold(one, ChannelPolicy::and))
 }
 
 /// Why a channel table is not used. `index` counts the host's own channels from 0.

@@ -147,8 +147,13 @@ impl<S: AsRef<str>, L: AsRef<[ArgTest<S>]>> RuleDef<S, L> {
             Some(wanted) => Holds::from(given == Some(wanted.as_ref())),
             None => Holds::Yes,
         };
+        let channel = is(&self.channel, Some(caller.channel));
+        // The least of all counts, and there is no less than this.
+        if channel == Holds::No {
+            return false;
+        }
         let plain = [
-            is(&self.channel, Some(caller.channel)),
+            channel,
             is(&self.principal, caller.known_principal()),
             is(&self.tenant, caller.tenant),
             self.tool.as_ref().map_or(Holds::Yes, |pattern| names(pattern.as_ref(), spec.name)),

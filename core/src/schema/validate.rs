@@ -4,7 +4,9 @@ use core::cmp::Ordering;
 use core::fmt;
 
 use super::reason::{Reason, concerns_members};
-use super::{Additional, Choices, MAX_DEPTH, MAX_PROPERTIES, Property, Schema, Types, Width, number};
+use super::{
+    Additional, Choices, Limit, MAX_DEPTH, MAX_PROPERTIES, Property, SAFE_INTEGER, Schema, Types, Width, number,
+};
 use crate::args::Args;
 use crate::fields::Segment;
 use crate::json::{Event, Events, Number, Text, Value};
@@ -216,6 +218,10 @@ impl<'w, 'f> Walk<'w, 'f> {
             }
             return;
         }
+        // Nothing is missing where all came.
+        if seen == bit(schema.properties.len()).wrapping_sub(1) {
+            return;
+        }
         for (position, property) in schema.properties.iter().enumerate() {
             if property.required && seen & bit(position) == 0 {
                 self.tell(&Reason::Missing(property.name));
@@ -224,7 +230,12 @@ impl<'w, 'f> Walk<'w, 'f> {
     }
 
     /// Checks what can be told from the value's first event; tells whether what is within is worth a look.
+    #[cfg_attr(not(callgate_small), inline(always))]
     fn fits(&mut self, schema: &Schema<'w>, event: &Event<'w>) -> bool {
+        fits_plainly(schema, event) || self.fits_closely(schema, event)
+    }
+
+    fn fits_closely(&mut self, schema: &Schema<'w>, event: &Event<'w>) -> bool {
         let (kind, got) = kind(event);
         if !schema.types.contains(kind) {
             self.tell(&Reason::Type { expected: schema.types, got });
@@ -308,7 +319,15 @@ impl fmt::Display for Path<'_, '_> {
 }
 
 /// The declared property of this name, and its position. The search starts at `from` and goes round.
+#[cfg_attr(not(callgate_small), inline)]
 fn find<'w>(properties: &'w [Property<'w>], from: usize, name: Text<'_>) -> Option<(usize, &'w Property<'w>)> {
+    match (properties.get(from), name.as_plain()) {
+        (Some(next), Some(plain)) if next.name == plain => Some((from, next)),
+        _ => search(properties, from, name),
+    }
+}
+
+fn search<'w>(properties: &'w [Property<'w>], from: usize, name: Text<'_>) -> Option<(usize, &'w Property<'w>)> {
     let (before, after) = properties.split_at_checked(from).unwrap_or((properties, &[]));
     let late = after.iter().zip(from..).map(|(property, position)| (position, property));
     let early = before.iter().enumerate();
@@ -322,6 +341,40 @@ fn find<'w>(properties: &'w [Property<'w>], from: usize, name: Text<'_>) -> Opti
 /// The bit of a property. None beyond what [`Schema::check`] admits; such an object is not entered.
 fn bit(position: usize) -> u128 {
     u32::try_from(position).ok().and_then(|position| 1u128.checked_shl(position)).unwrap_or(0)
+}
+
+/// Whether a value fits for sure, told at the first look: it is of one of the types, and whatever else is asked of it is as simple as
+/// it usually is. The answer no says nothing.
+#[cfg_attr(not(callgate_small), inline(always))]
+fn fits_plainly(schema: &Schema<'_>, event: &Event<'_>) -> bool {
+    let lower = |value: u64| match schema.minimum {
+        None | Some(Limit { at: Number::I64(_), .. }) => true,
+        Some(Limit { at: Number::U64(least), exclusive: false }) => least <= value,
+        Some(_) => false,
+    };
+    let upper = |value: u64| match schema.maximum {
+        None => true,
+        Some(Limit { at: Number::U64(greatest), exclusive: false }) => value <= greatest,
+        Some(_) => false,
+    };
+    matches!(schema.choices, Choices::Free)
+        && match event {
+            // Within 53 bits, so that no width leaves it out.
+            Event::Number(Number::U64(value)) => {
+                schema.types.contains(Types::INTEGER)
+                    && *value <= SAFE_INTEGER.unsigned_abs()
+                    && lower(*value)
+                    && upper(*value)
+            }
+            Event::String(_) => {
+                schema.types.contains(Types::STRING) && schema.min_length.is_none() && schema.max_length.is_none()
+            }
+            Event::StartObject => schema.types.contains(Types::OBJECT),
+            Event::StartArray => schema.types.contains(Types::ARRAY),
+            Event::Bool(_) => schema.types.contains(Types::BOOLEAN),
+            Event::Null => schema.types.contains(Types::NULL),
+            _ => false,
+        }
 }
 
 /// The type of the value that starts with `event`, as a set and as a message names it.
@@ -360,7 +413,7 @@ pub(crate) fn has_chars(text: Text<'_>, least: u32) -> bool {
     }
 }
 
-impl super::Limit {
+impl Limit {
     /// Whether `value` is on the side `side` of the bound, or on an inclusive bound.
     fn admits(self, value: Number, side: Ordering) -> bool {
         match number::compare(value, self.at) {
@@ -372,5 +425,72 @@ impl super::Limit {
     /// Whether the bound leaves out this very number.
     pub(super) const fn excludes(self, value: Number) -> bool {
         self.exclusive && matches!(number::compare(value, self.at), Ordering::Equal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Literal;
+    use super::*;
+
+    /// What is taken at the first look is taken at the closer one, too.
+    #[test]
+    fn s4_nothing_fits_at_first_sight_alone() {
+        const NUMBERS: [Number; 9] = [
+            Number::U64(0),
+            Number::U64(4),
+            Number::U64(5),
+            Number::U64((1 << 53) - 1),
+            Number::U64(1 << 53),
+            Number::U64(u64::MAX),
+            Number::I64(-5),
+            Number::F64(4.5),
+            Number::F64(5.0),
+        ];
+        const FIVE: &[Literal<'_>] = &[Literal::integer(5)];
+        let events = NUMBERS.map(Event::Number).into_iter().chain([
+            Event::Null,
+            Event::Bool(true),
+            Event::String(Text::from("abc")),
+            Event::StartArray,
+            Event::StartObject,
+        ]);
+        let types =
+            [Types::INTEGER, Types::NUMBER, Types::STRING, Types::ARRAY.or(Types::NULL), Types::OBJECT, Types::ANY];
+        let narrowed = |schema: Schema<'static>| {
+            [
+                schema,
+                schema.with_64_bits(),
+                schema.with_any_size(),
+                schema.minimum(5),
+                schema.minimum(-5),
+                schema.above(4),
+                schema.minimum_f64(4.25),
+                schema.maximum(4),
+                schema.maximum(-1),
+                schema.below(5),
+                schema.maximum_f64(4.75),
+                schema.min_length(4),
+                schema.max_length(2),
+                schema.one_of(FIVE),
+                schema.texts(&["ab"]),
+                schema.constant(Literal::Null),
+            ]
+        };
+        let mut plain = 0;
+        for event in events {
+            for schema in types.map(Schema::of).into_iter().flat_map(narrowed) {
+                if !fits_plainly(&schema, &event) {
+                    continue;
+                }
+                plain += 1;
+                let mut fits = true;
+                let mut report = |_: Violation<'_>| fits = false;
+                let mut stack = [Frame::new(&schema)];
+                let worth_a_look = Walk::new(&schema, &mut stack, &mut report).fits_closely(&schema, &event);
+                assert!(worth_a_look && fits, "{schema:?} {event:?}");
+            }
+        }
+        assert!(plain > 100, "{plain} were looked at");
     }
 }
