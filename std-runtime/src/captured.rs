@@ -17,27 +17,28 @@ use callgate_core::time::Timestamp;
 pub struct CapturedContext(Arc<Captured>);
 
 struct Captured {
+    /// All texts, one behind the other, in the order of their lengths.
     texts: Box<str>,
-    tenant: Part,
-    principal: Part,
-    channel: Part,
-    scopes: Part,
-    request_id: Part,
-    session: Part,
-    parent: Part,
-    ip: Part,
-    user_agent: Part,
+    tenant: Length,
+    principal: Length,
+    channel: Length,
+    scopes: Length,
+    request_id: Length,
+    session: Length,
+    parent: Length,
+    ip: Length,
+    user_agent: Length,
     depth: u8,
     mode: Mode,
     consents: Option<Box<Consents>>,
 }
 
-/// Where a text stands: its start and its length. A start of `u32::MAX` says that there is none.
-#[derive(Clone, Copy)]
-struct Part(u32, u32);
+/// How long a text is, if there is one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Length(u32);
 
-impl Part {
-    const NONE: Self = Self(u32::MAX, 0);
+impl Length {
+    const NONE: Self = Self(u32::MAX);
 }
 
 /// Signature and grants.
@@ -90,27 +91,33 @@ mod cells {
 }
 
 impl CapturedContext {
-    /// The context as the gate takes it.
+    /// The context as the gate takes it. Inlined, so that who looks at one part of it takes none of the others.
     #[must_use]
+    #[inline]
     pub fn borrow(&self) -> CallContext<'_> {
         let captured = &*self.0;
-        let text = |Part(start, length): Part| {
-            let (start, length) = (start as usize, length as usize);
-            captured.texts.get(start..start.saturating_add(length)).unwrap_or_default()
+        let mut rest: &str = &captured.texts;
+        let mut next = |length: Length| {
+            if length == Length::NONE {
+                return None;
+            }
+            let (text, behind) = rest.split_at_checked(length.0 as usize)?;
+            rest = behind;
+            Some(text)
         };
-        let optional = |part: Part| (part.0 != Part::NONE.0).then(|| text(part));
         let consents = captured.consents.as_deref();
+        // In the order in which they were kept.
         CallContext {
-            tenant: optional(captured.tenant),
-            principal: optional(captured.principal),
-            channel: text(captured.channel),
-            scopes: Scopes::new(text(captured.scopes)),
-            request_id: text(captured.request_id),
-            session: optional(captured.session),
-            parent: optional(captured.parent),
+            tenant: next(captured.tenant),
+            principal: next(captured.principal),
+            channel: next(captured.channel).unwrap_or_default(),
+            scopes: Scopes::new(next(captured.scopes).unwrap_or_default()),
+            request_id: next(captured.request_id).unwrap_or_default(),
+            session: next(captured.session),
+            parent: next(captured.parent),
+            ip: next(captured.ip),
+            user_agent: next(captured.user_agent),
             depth: captured.depth,
-            ip: optional(captured.ip),
-            user_agent: optional(captured.user_agent),
             mode: captured.mode,
             signature: consents.and_then(|consents| consents.signature.as_ref()).map(OwnedSignature::borrow),
             grants: consents.map_or(&[], |consents| consents.grants.borrow_dependent()),
@@ -145,11 +152,11 @@ impl From<&CallContext<'_>> for CapturedContext {
             + request_id.len();
         let mut texts = String::with_capacity(length);
         let mut keep = |text: &str| match (u32::try_from(texts.len()), u32::try_from(text.len())) {
-            (Ok(start), Ok(length)) => {
+            (Ok(_), Ok(length)) if length != Length::NONE.0 => {
                 texts.push_str(text);
-                Part(start, length)
+                Length(length)
             }
-            _ => Part::NONE,
+            _ => Length::NONE,
         };
         let consents = (signature.is_some() || !grants.is_empty()).then(|| {
             let grants = grants.iter().filter_map(OwnedGrant::of).collect();
@@ -158,16 +165,17 @@ impl From<&CallContext<'_>> for CapturedContext {
                 grants: cells::Grants::new(grants, |grants| grants.iter().map(OwnedGrant::borrow).collect()),
             })
         });
+        // In the order in which they are read.
         Self(Arc::new(Captured {
-            tenant: tenant.map_or(Part::NONE, &mut keep),
-            principal: principal.map_or(Part::NONE, &mut keep),
+            tenant: tenant.map_or(Length::NONE, &mut keep),
+            principal: principal.map_or(Length::NONE, &mut keep),
             channel: keep(channel),
             scopes: keep(scopes.as_str()),
             request_id: keep(request_id),
-            session: session.map_or(Part::NONE, &mut keep),
-            parent: parent.map_or(Part::NONE, &mut keep),
-            ip: ip.map_or(Part::NONE, &mut keep),
-            user_agent: user_agent.map_or(Part::NONE, &mut keep),
+            session: session.map_or(Length::NONE, &mut keep),
+            parent: parent.map_or(Length::NONE, &mut keep),
+            ip: ip.map_or(Length::NONE, &mut keep),
+            user_agent: user_agent.map_or(Length::NONE, &mut keep),
             depth,
             mode,
             consents,

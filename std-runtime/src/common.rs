@@ -224,7 +224,12 @@ impl Common {
 
     /// The slots that a call has to pass: those for nested calls never wait.
     pub fn slots_for(&self, caller: &CallContext<'_>) -> &Arc<Slots> {
-        if Self::waits(caller) { &self.slots } else { &self.nested }
+        self.slots_for_depth(Self::waits(caller))
+    }
+
+    /// The same, told whether the call waits.
+    pub(crate) const fn slots_for_depth(&self, waits: bool) -> &Arc<Slots> {
+        if waits { &self.slots } else { &self.nested }
     }
 
     /// How many calls and runs are in flight, those that tools made included.

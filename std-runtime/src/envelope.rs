@@ -36,7 +36,7 @@ pub struct Envelope<'a> {
 /// A call that owns all that it carries.
 pub struct OwnedEnvelope {
     caller: CapturedContext,
-    tool: Box<str>,
+    tool: Arc<str>,
     arguments: Sent,
     token: Option<Arc<str>>,
     operation: Option<Arc<str>>,
@@ -94,8 +94,9 @@ impl fmt::Debug for OwnedEnvelope {
 
 impl Keys {
     fn for_text(text: &[u8], max_bytes: usize) -> Self {
-        // A text that is too long is refused before any key is looked at: it gets no room.
-        match if text.len() > max_bytes { 0 } else { key_capacity(text) } {
+        // A member has four bytes at least, as `"":0` has, so that in most texts nothing has to be counted. And one that is too
+        // long is refused before any key is looked at: it gets no room.
+        match if text.len() <= 4 * INLINE_KEYS || text.len() > max_bytes { 0 } else { key_capacity(text) } {
             few if few <= INLINE_KEYS => Self::Inline([KeySlot::default(); INLINE_KEYS]),
             many => Self::Heap(vec![KeySlot::default(); many]),
         }
@@ -110,13 +111,19 @@ impl Keys {
 }
 
 impl<'a> Envelope<'a> {
-    pub(crate) fn new(caller: CallContext<'a>, request: Request<'a>, settings: &'a Arc<GateSettings>) -> Self {
+    #[inline(always)]
+    pub(crate) fn new(
+        caller: &CallContext<'a>,
+        operation: Option<&'a str>,
+        request: Request<'a>,
+        settings: &'a Arc<GateSettings>,
+    ) -> Self {
         let keys = Keys::for_text(request.arguments, MAX_BYTES);
         let text = str::from_utf8(request.arguments).ok();
         Self {
-            caller,
+            caller: *caller,
             request,
-            operation: None,
+            operation,
             text,
             settings,
             snapshot: None,
@@ -125,12 +132,6 @@ impl<'a> Envelope<'a> {
             edits: Edits::new(),
             keys,
         }
-    }
-
-    /// The same call, to be made at most once under this id.
-    pub(crate) const fn of_operation(mut self, operation: Option<&'a str>) -> Self {
-        self.operation = operation;
-        self
     }
 
     /// Goes on with what was taken out of the reserved argument: a token, unless there is one beside the arguments, and the
@@ -142,6 +143,7 @@ impl<'a> Envelope<'a> {
 }
 
 /// What the gate sees of a request once its snapshot was adopted.
+#[inline]
 fn effective<'r>(request: &Request<'r>, snapshot: Option<&'r [u8]>, token: Option<&'r str>) -> Request<'r> {
     Request { tool: request.tool, arguments: snapshot.unwrap_or(request.arguments), token: request.token.or(token) }
 }
@@ -152,14 +154,17 @@ impl Context for Envelope<'_> {
     type Text = Arc<str>;
     type Snapshot = Arc<[u8]>;
 
+    #[inline]
     fn caller(&self) -> CallContext<'_> {
         self.caller
     }
 
+    #[inline]
     fn caller_in_place(&self) -> Option<&CallContext<'_>> {
         Some(&self.caller)
     }
 
+    #[inline]
     fn request(&self) -> Request<'_> {
         effective(&self.request, self.snapshot.as_deref(), self.token.as_deref())
     }
@@ -168,6 +173,7 @@ impl Context for Envelope<'_> {
         self.operation
     }
 
+    #[inline]
     fn text(&self) -> Option<&str> {
         match &self.snapshot {
             Some(snapshot) => str::from_utf8(snapshot).ok(),
@@ -175,22 +181,27 @@ impl Context for Envelope<'_> {
         }
     }
 
+    #[inline]
     fn edits(&self) -> &Edits {
         &self.edits
     }
 
+    #[inline]
     fn settings(&self) -> Settings<'_> {
         self.settings.borrow()
     }
 
+    #[inline]
     fn facts(&self) -> &Facts {
         &self.facts
     }
 
+    #[inline]
     fn facts_mut(&mut self) -> &mut Facts {
         &mut self.facts
     }
 
+    #[inline]
     fn parts(&mut self) -> Parts<'_> {
         let Self { request, text, settings, snapshot, token, edits, keys, .. } = self;
         Parts {
@@ -280,6 +291,12 @@ impl OwnedEnvelope {
         self
     }
 
+    /// The name that was asked for, shared.
+    #[must_use]
+    pub const fn tool(&self) -> &Arc<str> {
+        &self.tool
+    }
+
     /// Lends a run what this call holds already, so that it need not be copied.
     #[must_use]
     pub fn lend(&self, host: OwnedHost) -> OwnedHost {
@@ -294,6 +311,7 @@ impl Context for OwnedEnvelope {
     type Text = Arc<str>;
     type Snapshot = Arc<[u8]>;
 
+    #[inline]
     fn text(&self) -> Option<&str> {
         match &self.arguments {
             Sent::Text(text) => Some(text),
@@ -305,30 +323,37 @@ impl Context for OwnedEnvelope {
         self.operation.as_deref()
     }
 
+    #[inline]
     fn caller(&self) -> CallContext<'_> {
         self.caller.borrow()
     }
 
+    #[inline]
     fn request(&self) -> Request<'_> {
         Request { tool: &self.tool, arguments: self.arguments.as_bytes(), token: self.token.as_deref() }
     }
 
+    #[inline]
     fn edits(&self) -> &Edits {
         &self.edits
     }
 
+    #[inline]
     fn settings(&self) -> Settings<'_> {
         self.settings.borrow()
     }
 
+    #[inline]
     fn facts(&self) -> &Facts {
         &self.facts
     }
 
+    #[inline]
     fn facts_mut(&mut self) -> &mut Facts {
         &mut self.facts
     }
 
+    #[inline]
     fn parts(&mut self) -> Parts<'_> {
         let Self { tool, arguments, token, settings, edits, keys, .. } = self;
         Parts {
@@ -355,7 +380,7 @@ impl Detach for Box<OwnedEnvelope> {
     fn detach(&self) -> Self {
         Self::new(OwnedEnvelope {
             caller: self.caller.clone(),
-            tool: self.tool.clone(),
+            tool: Arc::clone(&self.tool),
             keys: self.keys.clone(),
             arguments: self.arguments.clone(),
             token: self.token.clone(),

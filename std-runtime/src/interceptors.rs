@@ -13,7 +13,7 @@ use crate::contain::contain;
 /// How long one interceptor may take where a host says nothing else, in milliseconds.
 pub const DEFAULT_TIME_LIMIT_MS: u64 = 1_000;
 /// A limit is held to within a hundredth of it, so that two readings of a clock need not cost more than an interceptor.
-const LIMIT_TO_SLACK: u64 = 100;
+pub const LIMIT_TO_SLACK: u64 = 100;
 
 /// Interceptors in the order in which they are asked: by priority, the highest first, then as they were added.
 ///
@@ -79,9 +79,15 @@ impl<O, X: From<String> + AsRef<str>> Interceptors<O, X> {
     pub fn judge(&self, subject: &Subject<'_>) -> Interception<O, X> {
         let slack = self.limit_ns / LIMIT_TO_SLACK;
         for Link { name, interceptor, .. } in &self.chain {
-            let started = self.clock.monotonic_within(slack);
-            let judged = contain(|| interceptor.judge(subject));
-            let took = self.clock.monotonic_within(slack).nanos_since(started);
+            let judged = contain(|| {
+                let started = self.clock.monotonic_within(slack);
+                let word = interceptor.judge(subject);
+                (word, self.clock.monotonic_within(slack).nanos_since(started))
+            });
+            let (judged, took) = match judged {
+                Ok((word, took)) => (Ok(word), took),
+                Err(text) => (Err(text), 0),
+            };
             if let ControlFlow::Break(verdict) = weigh(name, judged, took, self.limit_ns) {
                 return verdict;
             }

@@ -42,7 +42,13 @@ impl<P: Policy + ?Sized> Policy for Arc<P> {
     }
 }
 
-type Rules = dyn RuleProvider<Text = Arc<str>> + Send + Sync;
+/// Where the rules come from.
+enum Rules {
+    /// Written down, and matched by the gate itself.
+    Own(Vec<OwnedRule>),
+    /// A provider of the host's own.
+    Host(Box<dyn RuleProvider<Text = Arc<str>> + Send + Sync>),
+}
 
 struct Owned {
     channels: Vec<OwnedChannel>,
@@ -93,7 +99,7 @@ use cells::Tables;
 pub struct ChannelPolicies {
     tables: Tables,
     with_defaults: bool,
-    rules: Option<Arc<Rules>>,
+    rules: Option<Rules>,
 }
 
 impl fmt::Debug for ChannelPolicies {
@@ -126,7 +132,8 @@ impl ChannelPolicies {
 impl Policy for ChannelPolicies {
     fn decide(&self, subject: &Subject<'_>) -> Decision<Arc<str>> {
         match &self.rules {
-            Some(rules) => self.core_gate().decide_with(subject, &Contained(rules.as_ref())),
+            Some(Rules::Own(rules)) => self.core_gate().decide_with(subject, &RuleSet::new(rules)),
+            Some(Rules::Host(rules)) => self.core_gate().decide_with(subject, &Contained(rules.as_ref())),
             None => self.core_gate().decide(subject),
         }
     }
@@ -141,7 +148,7 @@ impl Policy for ChannelPolicies {
 }
 
 /// A provider whose panics are faults.
-struct Contained<'a>(&'a Rules);
+struct Contained<'a>(&'a (dyn RuleProvider<Text = Arc<str>> + Send + Sync));
 
 impl RuleProvider for Contained<'_> {
     type Text = Arc<str>;
@@ -154,18 +161,6 @@ impl RuleProvider for Contained<'_> {
 /// Denies because the policy itself failed.
 pub const fn fault() -> Decision<Arc<str>> {
     Decision::Deny(Denial { reason: Reason::Fault(RuleFault::Panicked), unknown_channel: false })
-}
-
-/// A fixed list of rules, checked.
-#[derive(Debug)]
-struct RuleList(Vec<OwnedRule>);
-
-impl RuleProvider for RuleList {
-    type Text = Arc<str>;
-
-    fn find(&self, subject: &Subject<'_>) -> Result<Option<callgate_core::policy::Rule<Arc<str>>>, RuleFault> {
-        RuleSet::new(&self.0).find(subject)
-    }
 }
 
 /// Why a policy is not used (invariant F7).
@@ -202,7 +197,7 @@ pub struct PolicyBuilder {
     channels: Vec<OwnedChannel>,
     provides: Vec<String>,
     with_defaults: bool,
-    rules: Option<Arc<Rules>>,
+    rules: Option<Rules>,
     defs: Vec<OwnedRule>,
 }
 
@@ -241,7 +236,7 @@ impl PolicyBuilder {
 
     /// Asks this provider for the rule of each call.
     pub fn rule_provider(mut self, provider: impl RuleProvider<Text = Arc<str>> + Send + Sync + 'static) -> Self {
-        self.rules = Some(Arc::new(provider));
+        self.rules = Some(Rules::Host(Box::new(provider)));
         self
     }
 
@@ -258,7 +253,7 @@ impl PolicyBuilder {
         let rules = match (self.defs.is_empty(), self.rules) {
             (false, Some(_)) => return Err(PolicyError::TwoSources),
             (true, provider) => provider,
-            (false, None) => Some(Arc::new(RuleList(self.defs)) as Arc<Rules>),
+            (false, None) => Some(Rules::Own(self.defs)),
         };
         let owned = Owned { channels: self.channels, provides: self.provides.join(" ") };
         let tables = Tables::new(owned, |owned| Borrowed {

@@ -69,6 +69,7 @@ impl GateSettings {
 
     /// The settings as core takes them.
     #[must_use]
+    #[inline]
     pub fn borrow(&self) -> Settings<'_> {
         Settings {
             digest_key: &self.digest_key,

@@ -10,19 +10,25 @@ use std::task::{Context, Poll, Waker};
 
 use callgate_core::call::TurnAway;
 
-use crate::lock::{Mutex, lock};
+use crate::lock::{AtomicUsize, Mutex, MutexGuard, Ordering, lock};
 
 /// So many places, and a line of waiters of bounded length. First come, first served: a place that is given back goes to the
 /// first in line, and nobody overtakes.
 pub struct Slots {
     places: usize,
     line: usize,
+    /// How many places are taken, and [`LOOK`]: as long as there is nothing else to look at, whoever comes and goes changes the
+    /// count and needs no lock.
+    count: AtomicUsize,
     state: Mutex<State>,
 }
 
+/// Set in the count while somebody waits, or the slots are closed, or somebody looks at the state: then the count is changed under
+/// the lock alone.
+const LOOK: usize = 1 << (usize::BITS - 1);
+
 #[derive(Default)]
 struct State {
-    taken: usize,
     /// Who waits, the oldest first, by ascending number.
     waiting: VecDeque<(u64, Waker)>,
     /// Who was given a place and has not come for it yet.
@@ -55,7 +61,14 @@ impl Slots {
     /// `places` that can be taken at once, at least one, and a line of at most `line` waiters.
     #[must_use]
     pub fn new(places: usize, line: usize) -> Self {
-        Self { places: places.max(1), line, state: Mutex::default() }
+        Self { places: places.clamp(1, LOOK - 1), line, count: AtomicUsize::new(0), state: Mutex::default() }
+    }
+
+    /// The state and the count, which nobody else changes while this is held.
+    fn hold(&self) -> Held<'_> {
+        let state = lock(&self.state);
+        let taken = self.count.fetch_or(LOOK, Ordering::AcqRel) & !LOOK;
+        Held { count: &self.count, state, taken }
     }
 
     /// Takes a place, without waiting.
@@ -63,15 +76,38 @@ impl Slots {
     /// # Errors
     /// There is none, or somebody waits already, or the slots are closed.
     pub fn try_take(self: &Arc<Self>) -> Result<Slot, TurnAway> {
-        let mut state = lock(&self.state);
-        if state.closed {
+        self.come_in().map(|()| Slot(Arc::clone(self)))
+    }
+
+    /// The same for whoever does not outlive the slots.
+    pub(crate) fn try_lend(self: &Arc<Self>) -> Result<Lent<'_>, TurnAway> {
+        self.come_in().map(|()| Lent(Some(self)))
+    }
+
+    fn come_in(&self) -> Result<(), TurnAway> {
+        let mut count = self.count.load(Ordering::Relaxed);
+        // With the mark the count is greater than any number of places.
+        while count < self.places {
+            let more = count.saturating_add(1);
+            match self.count.compare_exchange_weak(count, more, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => count = now,
+            }
+        }
+        self.look_and_come_in()
+    }
+
+    #[cold]
+    fn look_and_come_in(&self) -> Result<(), TurnAway> {
+        let mut held = self.hold();
+        if held.state.closed {
             return Err(TurnAway::Shutdown);
         }
-        if state.taken >= self.places || !state.waiting.is_empty() {
+        if held.taken >= self.places || !held.state.waiting.is_empty() {
             return Err(TurnAway::Overloaded);
         }
-        state.taken = state.taken.saturating_add(1);
-        Ok(Slot(Arc::clone(self)))
+        held.taken = held.taken.saturating_add(1);
+        Ok(())
     }
 
     /// Takes a place as soon as there is one, in line behind those who came before. The future takes its place in line when it
@@ -82,10 +118,10 @@ impl Slots {
 
     /// Lets nobody in any more; whoever waits in line is turned away.
     pub fn close(&self) {
-        let mut state = lock(&self.state);
-        state.closed = true;
-        let waiting = std::mem::take(&mut state.waiting);
-        drop(state);
+        let mut held = self.hold();
+        held.state.closed = true;
+        let waiting = std::mem::take(&mut held.state.waiting);
+        drop(held);
         waiting.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
@@ -96,40 +132,69 @@ impl Slots {
 
     /// How many places are taken.
     pub fn taken(&self) -> usize {
-        lock(&self.state).taken
+        self.count.load(Ordering::Acquire) & !LOOK
     }
 
     /// Waits until no place is taken.
     pub fn idle(self: &Arc<Self>) -> impl Future<Output = ()> + Send + 'static {
         let slots = Arc::clone(self);
         std::future::poll_fn(move |cx| {
-            let mut state = lock(&slots.state);
-            if state.taken == 0 {
+            let mut held = slots.hold();
+            if held.taken == 0 {
                 return Poll::Ready(());
             }
-            if !state.idle.iter().any(|waker| waker.will_wake(cx.waker())) {
-                state.idle.push(cx.waker().clone());
+            if !held.state.idle.iter().any(|waker| waker.will_wake(cx.waker())) {
+                held.state.idle.push(cx.waker().clone());
             }
             Poll::Pending
         })
     }
 
     fn give_back(&self) {
-        let mut state = lock(&self.state);
-        if !state.closed
-            && let Some((ticket, waker)) = state.waiting.pop_front()
+        let mut count = self.count.load(Ordering::Relaxed);
+        while count & LOOK == 0 {
+            let less = count.saturating_sub(1);
+            match self.count.compare_exchange_weak(count, less, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => count = now,
+            }
+        }
+        self.look_and_give_back();
+    }
+
+    #[cold]
+    fn look_and_give_back(&self) {
+        let mut held = self.hold();
+        if !held.state.closed
+            && let Some((ticket, waker)) = held.state.waiting.pop_front()
         {
             // The place stays taken: it is the waiter's now.
-            state.given.push(ticket);
-            drop(state);
+            held.state.given.push(ticket);
+            drop(held);
             return waker.wake();
         }
-        state.taken = state.taken.saturating_sub(1);
-        if state.taken == 0 {
-            let idle = std::mem::take(&mut state.idle);
-            drop(state);
+        held.taken = held.taken.saturating_sub(1);
+        if held.taken == 0 {
+            let idle = std::mem::take(&mut held.state.idle);
+            drop(held);
             idle.into_iter().for_each(Waker::wake);
         }
+    }
+}
+
+/// The state under its lock, and the count.
+struct Held<'s> {
+    count: &'s AtomicUsize,
+    state: MutexGuard<'s, State>,
+    taken: usize,
+}
+
+/// Before the lock is given back.
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let State { waiting, closed, idle, .. } = &*self.state;
+        let look = *closed || !waiting.is_empty() || !idle.is_empty();
+        self.count.store(if look { self.taken | LOOK } else { self.taken }, Ordering::Release);
     }
 }
 
@@ -138,7 +203,7 @@ impl fmt::Debug for Slots {
         let state = lock(&self.state);
         f.debug_struct("Slots")
             .field("places", &self.places)
-            .field("taken", &state.taken)
+            .field("taken", &self.taken())
             .field("waiting", &state.waiting.len())
             .field("closed", &state.closed)
             .finish_non_exhaustive()
@@ -161,6 +226,24 @@ impl fmt::Debug for Slot {
     }
 }
 
+/// As a [`Slot`], for as long as the slots are there in any case.
+pub(crate) struct Lent<'s>(Option<&'s Arc<Slots>>);
+
+impl Lent<'_> {
+    /// The place by itself.
+    pub(crate) fn keep(mut self) -> Option<Slot> {
+        self.0.take().map(|slots| Slot(Arc::clone(slots)))
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Some(slots) = self.0 {
+            slots.give_back();
+        }
+    }
+}
+
 /// Waits for a place; see [`Slots::take`].
 #[must_use = "futures do nothing unless they are polled"]
 pub struct Take {
@@ -174,31 +257,31 @@ impl Future for Take {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let mut state = lock(&this.slots.state);
+        let mut held = this.slots.hold();
         if let Some(ticket) = this.ticket {
-            if let Some(waker) = state.waker_of(ticket) {
+            if let Some(waker) = held.state.waker_of(ticket) {
                 waker.clone_from(cx.waker());
                 return Poll::Pending;
             }
             this.ticket = None;
             // Whoever is out of the line was given a place, unless the line was closed.
-            let given = state.redeem(ticket);
-            drop(state);
+            let given = held.state.redeem(ticket);
+            drop(held);
             return Poll::Ready(if given { Ok(Slot(Arc::clone(&this.slots))) } else { Err(TurnAway::Shutdown) });
         }
-        if state.closed {
+        if held.state.closed {
             return Poll::Ready(Err(TurnAway::Shutdown));
         }
-        if state.taken < this.slots.places && state.waiting.is_empty() {
-            state.taken = state.taken.saturating_add(1);
+        if held.taken < this.slots.places && held.state.waiting.is_empty() {
+            held.taken = held.taken.saturating_add(1);
             return Poll::Ready(Ok(Slot(Arc::clone(&this.slots))));
         }
-        if state.waiting.len() >= this.slots.line {
+        if held.state.waiting.len() >= this.slots.line {
             return Poll::Ready(Err(TurnAway::Overloaded));
         }
-        let ticket = state.next;
-        state.next = state.next.wrapping_add(1);
-        state.waiting.push_back((ticket, cx.waker().clone()));
+        let ticket = held.state.next;
+        held.state.next = held.state.next.wrapping_add(1);
+        held.state.waiting.push_back((ticket, cx.waker().clone()));
         this.ticket = Some(ticket);
         Poll::Pending
     }
@@ -207,11 +290,11 @@ impl Future for Take {
 impl Drop for Take {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
-        let mut state = lock(&self.slots.state);
-        if let Some(at) = state.place_in_line(ticket) {
-            drop(state.waiting.remove(at));
-        } else if state.redeem(ticket) {
-            drop(state);
+        let mut held = self.slots.hold();
+        if let Some(at) = held.state.place_in_line(ticket) {
+            drop(held.state.waiting.remove(at));
+        } else if held.state.redeem(ticket) {
+            drop(held);
             self.slots.give_back();
         }
     }

@@ -6,13 +6,13 @@ use std::thread;
 use callgate_core::call::{Executing, Ran};
 
 use super::Gate;
-use super::drive::Places;
 use crate::cancellation::Cancellation;
 use crate::contain::contain;
 use crate::envelope::OwnedEnvelope;
 use crate::failure::Failure;
 use crate::future::block_on_until;
 use crate::lock::{Mutex, lock};
+use crate::slots::Slot;
 use crate::task::{Collected, Completion, TaskId};
 use crate::tool::{self, OwnedHost, Run, Tool};
 use crate::update::PENDING_UPDATES;
@@ -21,7 +21,7 @@ type Running = Executing<Box<OwnedEnvelope>, Arc<Tool>>;
 
 impl Gate {
     /// Lets an accepted run go on. It keeps the places of its call until it is over.
-    pub(super) fn go_on(&self, task: TaskId, run: Running, places: Places) {
+    pub(super) fn go_on(&self, task: TaskId, run: Running, places: [Option<Slot>; 3]) {
         let gate = self.clone();
         // Before the answer, so that whoever has the id can use it.
         let cancellation = self.0.common.stop.child();

@@ -31,7 +31,7 @@ use crate::lock::{AtomicBool, Mutex, Ordering, lock};
 use crate::output::Reply;
 use crate::policy;
 use crate::reserved;
-use crate::slots::{Slot, Slots};
+use crate::slots::{Lent, Slot, Slots};
 use crate::task::TaskId;
 use crate::tool::{self, AsyncNestedCalls, Host, NestedCalls, NestedOutcome, OwnedHost, Tool};
 use crate::update::{Gone, Update};
@@ -70,7 +70,7 @@ impl Gate {
         let outcome = self.finish(ended, over);
         guard.done = true;
         if let Some((task, run)) = run {
-            self.go_on(task, run, places);
+            self.go_on(task, run, places.keep());
         }
         outcome
     }
@@ -88,8 +88,9 @@ impl Gate {
         request: Request<'a>,
         received: Now,
     ) -> Received<'a> {
-        let envelope = Envelope::new(*caller, request, &self.0.common.settings).of_operation(operation);
-        let mut envelope = Box::new(envelope);
+        // Made where it stays: it is no small thing to move.
+        let envelope = Envelope::new(caller, operation, request, &self.0.common.settings);
+        let mut envelope = Box::write(Box::new_uninit(), envelope);
         if self.0.common.accept_reserved_argument
             && let Some(reserved) = reserved::take(request)
         {
@@ -101,19 +102,19 @@ impl Gate {
     fn drive<'a>(
         &'a self,
         call: Received<'a>,
-        places: &mut Places,
+        places: &mut Places<'a>,
         follower: Option<&Follower<'_>>,
     ) -> Result<Driven<'a>, Ended<'a>> {
         let common = &self.0.common;
         let waits = call.with_caller(Common::waits);
         let gone = || self.is_cancelled(follower);
-        if let Err(why) = places.take(common, call.with_caller(|caller| common.slots_for(caller)), waits, gone) {
+        if let Err(why) = places.take_of_gate(common, waits, gone) {
             return Err(why.end(call));
         }
         let found = common.find(&call);
         if let Lookup::Found(tool) = &found
             && let Some(slots) = tool.slots()
-            && let Err(why) = places.take(common, slots, waits, gone)
+            && let Err(why) = places.take_of_tool(common, slots, waits, gone)
         {
             return Err(why.end(call));
         }
@@ -254,14 +255,12 @@ impl Gate {
     }
 
     fn judge(&self, subject: &Subject<'_>) -> Interception<Reply, Arc<str>> {
-        let asked = contain(|| {
-            let verdict = self.0.interceptors.judge(subject);
-            match &self.0.common.cache {
-                Some(cache) => cache.after(subject, verdict),
-                None => verdict,
-            }
-        });
-        asked.unwrap_or_else(Interception::Failed)
+        // They are contained one by one.
+        let verdict = self.0.interceptors.judge(subject);
+        match &self.0.common.cache {
+            Some(cache) => contain(|| cache.after(subject, verdict)).unwrap_or_else(Interception::Failed),
+            None => verdict,
+        }
     }
 
     pub(super) fn record(&self, record: &Record<'_>) -> Result<(), AuditFault> {
@@ -331,41 +330,65 @@ enum Driven<'a> {
     Accepted(Ended<'a>, TaskId, Executing<Box<OwnedEnvelope>, Arc<Tool>>),
 }
 
-/// The places that a call takes, given back when it is over.
+/// The places that a call takes, given back when it is over: one of the gate's, and one of its tool's if it has a bound of its own.
 #[derive(Default)]
-pub(super) struct Places(Option<Slot>, Option<Slot>);
+pub(super) struct Places<'a> {
+    /// The gate's, where nobody had to wait for it: the gate outlives the call.
+    lent: Option<Lent<'a>>,
+    own: [Option<Slot>; 2],
+}
 
-impl Places {
-    /// Takes a place, waiting for it if the call `waits` at all.
-    fn take(
+impl<'a> Places<'a> {
+    /// Takes a place of the gate, waiting for it if the call `waits` at all.
+    fn take_of_gate(&mut self, common: &'a Common, waits: bool, gone: impl Fn() -> bool) -> Result<(), NoPlace> {
+        let slots = common.slots_for_depth(waits);
+        match slots.try_lend() {
+            Ok(lent) => self.lent = Some(lent),
+            Err(TurnAway::Overloaded) if waits => self.own[0] = Some(wait_in_line(common, slots, gone)?),
+            Err(why) => return Err(NoPlace::TurnedAway(why)),
+        }
+        Ok(())
+    }
+
+    /// The same of a tool's own bound.
+    fn take_of_tool(
         &mut self,
         common: &Common,
         slots: &Arc<Slots>,
         waits: bool,
         gone: impl Fn() -> bool,
     ) -> Result<(), NoPlace> {
-        let slot = match slots.try_take() {
-            Err(TurnAway::Overloaded) if waits => {
-                let begun = common.clock.monotonic();
-                let give_up = || {
-                    if common.stop.is_cancelled() {
-                        return Some(NoPlace::TurnedAway(TurnAway::Shutdown));
-                    }
-                    if gone() {
-                        return Some(NoPlace::Gone);
-                    }
-                    let waited = common.clock.monotonic().nanos_since(begun);
-                    let late = u128::from(waited) >= common.max_wait.as_nanos();
-                    late.then_some(NoPlace::TurnedAway(TurnAway::Overloaded))
-                };
-                block_on_until(slots.take(), give_up)?.map_err(NoPlace::TurnedAway)?
-            }
-            taken => taken.map_err(NoPlace::TurnedAway)?,
-        };
-        let free = if self.0.is_none() { &mut self.0 } else { &mut self.1 };
-        *free = Some(slot);
+        self.own[1] = Some(match slots.try_take() {
+            Ok(slot) => slot,
+            Err(TurnAway::Overloaded) if waits => wait_in_line(common, slots, gone)?,
+            Err(why) => return Err(NoPlace::TurnedAway(why)),
+        });
         Ok(())
     }
+
+    /// The places by themselves, for a run that goes on.
+    pub(super) fn keep(self) -> [Option<Slot>; 3] {
+        let [of_gate, of_tool] = self.own;
+        [self.lent.and_then(Lent::keep), of_gate, of_tool]
+    }
+}
+
+/// Waits for a place until the gate goes down, the caller is gone or the wait was too long.
+#[cold]
+fn wait_in_line(common: &Common, slots: &Arc<Slots>, gone: impl Fn() -> bool) -> Result<Slot, NoPlace> {
+    let begun = common.clock.monotonic();
+    let give_up = || {
+        if common.stop.is_cancelled() {
+            return Some(NoPlace::TurnedAway(TurnAway::Shutdown));
+        }
+        if gone() {
+            return Some(NoPlace::Gone);
+        }
+        let waited = common.clock.monotonic().nanos_since(begun);
+        let late = u128::from(waited) >= common.max_wait.as_nanos();
+        late.then_some(NoPlace::TurnedAway(TurnAway::Overloaded))
+    };
+    block_on_until(slots.take(), give_up)?.map_err(NoPlace::TurnedAway)
 }
 
 /// Why a call has no place.
@@ -446,7 +469,7 @@ impl Drop for Guard<'_> {
             return;
         }
         let common = &self.gate.0.common;
-        let envelope = Envelope::new(*self.caller, self.request, &common.settings).of_operation(self.operation);
+        let envelope = Envelope::new(self.caller, self.operation, self.request, &common.settings);
         let ended = Call::request(Box::new(envelope), self.received).lost::<Arc<Tool>>(true);
         let closed = ended.close(common.now());
         if self.gate.record(&closed.record()).is_err() {

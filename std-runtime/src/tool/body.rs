@@ -229,6 +229,7 @@ impl<'r> ToolCall<'r> {
     }
 
     /// The content of a permit that was spent already.
+    #[inline(always)]
     pub(super) const fn lent(
         args: Args<'r>,
         caller: CallContext<'r>,
