@@ -20,6 +20,7 @@ use callgate_core::intercept::Interception;
 use callgate_core::limit::Allowance;
 use callgate_core::policy::Decision;
 use callgate_core::request::Request;
+use callgate_core::time::Now;
 use callgate_std::cache::CacheKey;
 use callgate_std::captured::CapturedContext;
 use callgate_std::common::Common;
@@ -27,7 +28,7 @@ use callgate_std::confirmations::PendingRequest;
 use callgate_std::contain::{contain, contained};
 use callgate_std::envelope::OwnedEnvelope;
 use callgate_std::future::BoxFuture;
-use callgate_std::interceptors::weigh;
+use callgate_std::interceptors::{LIMIT_TO_SLACK, weigh};
 use callgate_std::journal::{self, JournalAnswer, OperationRefusal, OperationRequest};
 use callgate_std::output::Reply;
 use callgate_std::policy;
@@ -149,7 +150,7 @@ impl Gate {
         let settings = Arc::clone(&common.settings);
         let envelope = OwnedEnvelope::captured(caller.clone(), request, settings, common.accept_reserved_argument)
             .of_operation(options.operation);
-        let mut passage = Passage::new(self.clone(), caller, request.tool, received);
+        let mut passage = Passage::new(self.clone(), caller, Arc::clone(envelope.tool()), received);
         passage.updates = options.updates;
         if let Some(cancellation) = &options.cancellation {
             passage.cancellation.cancel_with(cancellation);
@@ -163,7 +164,6 @@ impl Gate {
 pub(super) struct Driving(Way);
 
 enum Way {
-    New(Box<Parked<Received>>),
     Approaching(BoxFuture<'static, Result<At<Announced>, Over>>),
     Executing(Box<Execution>, Option<Box<CacheKey>>),
     Finishing(BoxFuture<'static, Outcome>),
@@ -172,7 +172,7 @@ enum Way {
 
 /// Takes a call to its outcome.
 pub(super) fn drive(call: Parked<Received>) -> Driving {
-    Driving(Way::New(Box::new(call)))
+    Driving(Way::Approaching(Box::pin(approach(call))))
 }
 
 /// Ends a call that nobody waits for any more before anything was done for it.
@@ -187,18 +187,19 @@ impl Future for Driving {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {
         loop {
             let next = match &mut self.0 {
-                Way::New(_) | Way::Through => match std::mem::replace(&mut self.0, Way::Through) {
-                    Way::New(call) => Way::Approaching(Box::pin(approach(*call))),
-                    // Polled after its end.
-                    _ => return Poll::Pending,
-                },
+                // Polled after its end.
+                Way::Through => return Poll::Pending,
                 Way::Approaching(approach) => match ready!(approach.as_mut().poll(cx)) {
-                    Err(over) => Way::Finishing(Box::pin(over.finish(None))),
+                    Err(over) => match finish(over, None) {
+                        ControlFlow::Break(outcome) => return self.through(outcome),
+                        ControlFlow::Continue(way) => way,
+                    },
                     Ok(call) if call.stage().spec().background_ms.is_some() => {
                         Way::Finishing(Box::pin(super::background::accept(call)))
                     }
                     Ok(call) => {
-                        let kept_as = call.passage().gate.0.common.cache_key(&call.stage().subject());
+                        let common = &call.passage().gate.0.common;
+                        let kept_as = common.cache.as_ref().and_then(|_| common.cache_key(&call.stage().subject()));
                         Way::Executing(Box::new(Execution::new(start(call))), kept_as.map(Box::new))
                     }
                 },
@@ -209,16 +210,33 @@ impl Future for Driving {
                         common.keep(kept_as.as_deref().copied(), reply);
                     }
                     let ends_the_call = over.ended.spec().is_some_and(|spec| common.ends_with_its_run(spec));
-                    Way::Finishing(Box::pin(over.finish(ends_the_call.then_some(at))))
+                    match finish(over, ends_the_call.then_some(at)) {
+                        ControlFlow::Break(outcome) => return self.through(outcome),
+                        ControlFlow::Continue(way) => way,
+                    }
                 }
                 Way::Finishing(finish) => {
                     let outcome = ready!(finish.as_mut().poll(cx));
-                    self.0 = Way::Through;
-                    return Poll::Ready(outcome);
+                    return self.through(outcome);
                 }
             };
             self.0 = next;
         }
+    }
+}
+
+impl Driving {
+    fn through(&mut self, outcome: Outcome) -> Poll<Outcome> {
+        self.0 = Way::Through;
+        Poll::Ready(outcome)
+    }
+}
+
+/// The outcome where nothing of the last stage waits, and the way to it where something does.
+fn finish(over: Over, at: Option<Now>) -> ControlFlow<Outcome, Way> {
+    match over.finish_now(at) {
+        Ok(outcome) => ControlFlow::Break(outcome),
+        Err(closing) => ControlFlow::Continue(Way::Finishing(Box::pin(closing.answered()))),
     }
 }
 
@@ -263,7 +281,9 @@ async fn approach(mut call: Parked<Received>) -> Result<At<Announced>, Over> {
         Operates::Ask(operating) => gate.claim_operation(operating).await?,
     };
     let call = gate.announce(call).await?;
-    common.executing(&call.stage().subject());
+    if !common.observers.is_empty() {
+        common.executing(&call.stage().subject());
+    }
     Ok(call)
 }
 
@@ -462,8 +482,10 @@ impl Gate {
     async fn intercept(&self, mut call: At<Confirmed>) -> Result<At<Cleared>, Over> {
         let mut verdict: Interception<Reply, Arc<str>> = Interception::Continue;
         let limit_ns = u64::try_from(self.0.interceptors.limit.as_nanos()).unwrap_or(u64::MAX);
+        let clock = &self.0.common.clock;
+        let slack = limit_ns / LIMIT_TO_SLACK;
         for link in &self.0.interceptors.chain {
-            let started = self.0.common.clock.monotonic();
+            let started = clock.monotonic_within(slack);
             let judged: Result<Interception<Reply, Arc<str>>, Arc<str>> = match &link.seam {
                 Seam::Immediate(interceptor) => contain(|| interceptor.judge(&call.stage().subject())),
                 Seam::Waiting(interceptor) => {
@@ -484,7 +506,7 @@ impl Gate {
                     judged.unwrap_or_else(|| Err(Arc::from("it was never run")))
                 }
             };
-            let took = self.0.common.clock.monotonic().nanos_since(started);
+            let took = clock.monotonic_within(slack).nanos_since(started);
             if let ControlFlow::Break(word) = weigh(&link.name, judged, took, limit_ns) {
                 verdict = word;
                 break;

@@ -32,8 +32,9 @@ pub(super) fn start(call: Parked<Call<Carried, Arc<Tool>, Announced>>) -> Parked
 pub(super) struct Execution {
     call: Option<Parked<Started>>,
     run: BoxFuture<'static, Contained>,
-    gone: Cancelled,
-    late: BoxFuture<'static, ()>,
+    /// Both are made when the run waits for the first time: most runs never do.
+    gone: Option<Cancelled>,
+    late: Option<BoxFuture<'static, ()>>,
 }
 
 impl Execution {
@@ -42,7 +43,6 @@ impl Execution {
         let (gate, cancellation, updates) =
             (passage.gate.clone(), passage.cancellation.clone(), passage.updates.take());
         let common = &gate.0.common;
-        let gone = cancellation.cancelled();
         let mut host = OwnedHost::new(common.clock.clone(), call.stage().at)
             .with_cancellation(cancellation)
             .with_nested(Arc::clone(&gate.0) as Arc<dyn AsyncNestedCalls>);
@@ -50,9 +50,6 @@ impl Execution {
             host = host.with_updates(updates);
         }
         let host = call.stage().run.call().context().lend(host);
-        let term = term(&call);
-        let late = Duration::from_nanos(term.deadline.nanos_since(common.clock.monotonic()));
-        let late = gate.0.runtime.sleep(late);
         let run = match call.stage_mut().run.permit().map(|permit| tool::start(permit, host)) {
             Some(Run::Waiting(run)) => Box::pin(contained(run)) as BoxFuture<'static, Contained>,
             Some(Run::Blocking(run)) => {
@@ -74,7 +71,7 @@ impl Execution {
             // A call that was started has its permit; without one nothing runs.
             None => Box::pin(std::future::ready(Ok(Err(Failure::new("there is no permit").without_effect())))),
         };
-        Self { call: Some(call), run, gone, late }
+        Self { call: Some(call), run, gone: None, late: None }
     }
 }
 
@@ -88,8 +85,14 @@ impl Future for Execution {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let Some(call) = &this.call else { return Poll::Pending };
-        let common = &call.passage().gate.0.common;
+        let gate = &call.passage().gate;
+        let common = &gate.0.common;
         let term = term(call);
+        let gone = || call.passage().cancellation.cancelled();
+        let late = || {
+            let left = term.deadline.nanos_since(common.clock.monotonic());
+            gate.0.runtime.sleep(Duration::from_nanos(left))
+        };
         let stopped = |ran: Ran<Reply, Failure, Arc<str>>| {
             let now = common.now();
             (ran.after(now.monotonic.nanos_since(term.started)), now)
@@ -97,9 +100,9 @@ impl Future for Execution {
         let (finished, at): (Finished<Reply, Failure, Arc<str>>, Now) =
             if let Poll::Ready(result) = this.run.as_mut().poll(cx) {
                 common.ran(result, term, call.passage().cancellation.is_cancelled())
-            } else if Pin::new(&mut this.gone).poll(cx).is_ready() {
+            } else if Pin::new(this.gone.get_or_insert_with(gone)).poll(cx).is_ready() {
                 stopped(Ran::Cancelled)
-            } else if this.late.as_mut().poll(cx).is_ready() {
+            } else if this.late.get_or_insert_with(late).as_mut().poll(cx).is_ready() {
                 stopped(Ran::TimedOut)
             } else {
                 return Poll::Pending;

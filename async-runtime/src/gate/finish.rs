@@ -26,11 +26,53 @@ impl Over {
     ///
     /// Where that may wait, it is done by a task of its own, so that it comes to its end even when this future is dropped.
     pub(super) async fn finish(self, at: Option<Now>) -> Outcome {
+        match self.finish_now(at) {
+            Ok(outcome) => outcome,
+            Err(closing) => closing.answered().await,
+        }
+    }
+
+    /// The same, at once where nothing has to wait.
+    #[expect(clippy::result_large_err, reason = "one of the two is moved on at once")]
+    pub(super) fn finish_now(self, at: Option<Now>) -> Result<Outcome, Closing> {
+        self.close(at, true)
+    }
+
+    /// The same when nobody waits any more.
+    pub(super) fn finish_alone(self) {
+        if let Err(closing) = self.close(None, false) {
+            let runtime = Arc::clone(&closing.passage.gate.0.runtime);
+            runtime.spawn(Box::pin(closing.run()));
+        }
+    }
+
+    /// Closes the call and, where nothing has to wait, finishes it. `awaited` says whether anybody waits for the outcome.
+    #[expect(clippy::result_large_err, reason = "one of the two is moved on at once")]
+    fn close(self, at: Option<Now>, awaited: bool) -> Result<Outcome, Closing> {
+        let Self { ended, passage, then } = self;
+        let gate = &passage.gate;
+        let mut closed = ended.close(at.unwrap_or_else(|| gate.0.common.now()));
+        if !gate.finishes_at_once() {
+            return Err(Closing { closed: Some(closed), passage, sender: None, then, recorded: None });
+        }
+        gate.settle_now(&mut closed);
+        let record = closed.record();
+        let recorded = gate.record_now(&record);
+        gate.0.common.observers.ended(&record);
+        drop(passage);
+        if let Some(accepted) = then.filter(|_| awaited) {
+            accepted.go_on();
+        }
+        Ok(closed.audited(recorded))
+    }
+}
+
+impl Closing {
+    /// The outcome, once a task of its own has settled and recorded the call.
+    pub(super) async fn answered(mut self) -> Outcome {
         let (sender, receiver) = async_channel::bounded(1);
-        let closing = match self.close(at, Some(sender)) {
-            Ok(outcome) => return outcome,
-            Err(closing) => closing,
-        };
+        self.sender = Some(sender);
+        let closing = self;
         let runtime = Arc::clone(&closing.passage.gate.0.runtime);
         runtime.spawn(Box::pin(closing.run()));
         match receiver.recv().await {
@@ -38,34 +80,6 @@ impl Over {
             // A closing sends its outcome even when it is dropped.
             Err(_) => pending().await,
         }
-    }
-
-    /// The same when nobody waits any more.
-    pub(super) fn finish_alone(self) {
-        if let Err(closing) = self.close(None, None) {
-            let runtime = Arc::clone(&closing.passage.gate.0.runtime);
-            runtime.spawn(Box::pin(closing.run()));
-        }
-    }
-
-    /// Closes the call and, where nothing has to wait, finishes it.
-    #[expect(clippy::result_large_err, reason = "one of the two is moved on at once")]
-    fn close(self, at: Option<Now>, sender: Option<async_channel::Sender<Outcome>>) -> Result<Outcome, Closing> {
-        let Self { ended, passage, then } = self;
-        let gate = passage.gate.clone();
-        let mut closed = ended.close(at.unwrap_or_else(|| gate.0.common.now()));
-        if !gate.finishes_at_once() {
-            return Err(Closing { closed: Some(closed), passage, sender, then, recorded: None });
-        }
-        gate.settle_now(&mut closed);
-        let recorded = gate.record_now(&closed.record());
-        gate.0.common.observers.ended(&closed.record());
-        drop(passage);
-        // Nobody waits for a call that is finished alone.
-        if let (Some(accepted), Some(_)) = (then, sender) {
-            accepted.go_on();
-        }
-        Ok(closed.audited(recorded))
     }
 }
 

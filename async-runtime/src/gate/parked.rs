@@ -34,23 +34,14 @@ pub(super) struct Passage {
     pub(super) updates: Option<async_channel::Sender<Update>>,
     pub(super) cancellation: Cancellation,
     caller: CapturedContext,
-    tool: Box<str>,
+    tool: Arc<str>,
     received: Now,
 }
 
 impl Passage {
-    pub(super) fn new(gate: Gate, caller: CapturedContext, tool: &str, received: Now) -> Self {
+    pub(super) fn new(gate: Gate, caller: CapturedContext, tool: Arc<str>, received: Now) -> Self {
         let cancellation = gate.0.common.stop.child();
-        Self {
-            gate,
-            places: [None, None],
-            shared: None,
-            updates: None,
-            cancellation,
-            caller,
-            tool: tool.into(),
-            received,
-        }
+        Self { gate, places: [None, None], shared: None, updates: None, cancellation, caller, tool, received }
     }
 
     /// What accompanies the part of a call that goes on in the background: its places, and a cancellation of its own.
@@ -62,7 +53,7 @@ impl Passage {
             updates: None,
             cancellation: self.gate.0.common.stop.child(),
             caller: self.caller.clone(),
-            tool: self.tool.clone(),
+            tool: Arc::clone(&self.tool),
             received: self.received,
         }
     }

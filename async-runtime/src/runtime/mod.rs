@@ -13,7 +13,7 @@ pub use self::tokio::{NoTokio, Tokio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_core::time::{Clock, Now};
+use callgate_core::time::{Clock, Instant, Now};
 use callgate_std::clock::SharedClock;
 pub use callgate_std::future::BoxFuture;
 
@@ -24,6 +24,13 @@ pub use callgate_std::future::BoxFuture;
 pub trait Runtime: Send + Sync + 'static {
     /// The time. The gate reads no other clock; [`clock`] gives it to stores that need one.
     fn now(&self) -> Now;
+
+    /// The monotonic side of [`now`](Self::now), or what it was at most `slack` nanoseconds ago where that costs less; see
+    /// [`Clock::monotonic_within`].
+    fn monotonic_within(&self, slack: u64) -> Instant {
+        let _ = slack;
+        self.now().monotonic
+    }
 
     /// Waits. The time runs from this call on, on the clock of [`now`](Self::now).
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
@@ -46,5 +53,13 @@ struct RuntimeClock(Arc<dyn Runtime>);
 impl Clock for RuntimeClock {
     fn now(&self) -> Now {
         self.0.now()
+    }
+
+    fn monotonic(&self) -> Instant {
+        self.0.monotonic_within(0)
+    }
+
+    fn monotonic_within(&self, slack: u64) -> Instant {
+        self.0.monotonic_within(slack)
     }
 }

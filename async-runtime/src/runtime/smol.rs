@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_core::time::{Clock, Now};
+use callgate_core::time::{Clock, Instant, Now};
 use callgate_std::clock::SystemClock;
 
 use super::{BoxFuture, Runtime};
@@ -23,6 +23,10 @@ impl Smol {
 impl Runtime for Smol {
     fn now(&self) -> Now {
         SystemClock::default().now()
+    }
+
+    fn monotonic_within(&self, slack: u64) -> Instant {
+        SystemClock::default().monotonic_within(slack)
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
