@@ -42,15 +42,20 @@ pub const ARGUMENTS: &[u8] = br#"{"path":"src/main.rs","max":40}"#;
 /// The same, with a number to be clamped.
 pub const CLAMPED: &[u8] = br#"{"path":"src/main.rs","max":4000}"#;
 
-const PROPERTIES: &[Property<'static>] =
-    &[Property::required("path", Schema::string()), Property::required("max", Schema::integer())];
+/// The schema of what the tool takes.
+#[must_use]
+pub const fn schema() -> Schema<'static> {
+    const PROPERTIES: &[Property<'static>] =
+        &[Property::required("path", Schema::string()), Property::required("max", Schema::integer())];
+    Schema::object(PROPERTIES)
+}
 
 /// The tool under this name.
 #[must_use]
 pub fn tool(name: &str) -> Tool {
     Tool::builder(name)
         .description("Finds")
-        .const_schema(Schema::object(PROPERTIES))
+        .const_schema(schema())
         .clamp("/max", 1..=1000)
         .typed(|_call, terms: Terms| Reply::of(&body(&terms)))
         .build()

@@ -1,7 +1,9 @@
 //! Whatever is counted turn by turn, by name.
 
 use crate::call::{ARGUMENTS, CLAMPED, bare, call, gate, name};
+use crate::part::part;
 use crate::reader::{SIZES, check, keys_of, read, read_bare, text_of};
+use crate::waiting;
 
 /// One turn of some work.
 pub type Turn = Box<dyn FnMut()>;
@@ -22,7 +24,8 @@ pub const NAMES: [&str; 12] = [
     "serde_json 256 KiB",
 ];
 
-/// The subject of this name.
+/// The subject of this name, a part of a call ([`PARTS`](crate::part::PARTS)), or `call, async`, which is timed and whose allocations are
+/// held, but not its instructions.
 #[must_use]
 pub fn subject(wanted: &str) -> Option<Turn> {
     let tool = name(0);
@@ -36,8 +39,13 @@ pub fn subject(wanted: &str) -> Option<Turn> {
         "call" => through(false, ARGUMENTS, tool),
         "call, clamped" => through(false, CLAMPED, tool),
         "call, digested" => through(true, ARGUMENTS, tool),
+        "call, async" => {
+            let gate = waiting::gate(waiting::NeverWaits);
+            Box::new(move || waiting::call(&gate))
+        }
         "call, refused by its schema" => through(false, br#"{"path":"src/main.rs"}"#, tool),
         "call, no such tool" => through(false, ARGUMENTS, "nobody".to_owned()),
+        other if other.starts_with("part: ") => return part(other),
         other => {
             let (what, text) = other.split_once(' ').and_then(|(what, of)| Some((what, size(of)?)))?;
             let mut keys = keys_of(&text);

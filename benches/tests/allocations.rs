@@ -29,6 +29,19 @@ fn a_call_that_is_refused_allocates_no_more_than_its_envelope() {
     }
 }
 
+/// It owns what it carries, because its future may outlive whoever asked.
+#[test]
+fn an_async_call_that_never_waits_allocates_what_it_owns() {
+    let waits = || {
+        let mut turn = subject("call, async").expect("a subject of this name");
+        // The gate keeps whom to tell when it goes down, and makes room for them now and then.
+        (0..20).map(|_| allocation_counter::measure(&mut turn).count_total).min().unwrap_or_default()
+    };
+    // Beside what a blocking call allocates: the caller (2), the name, the arguments, the keys, the cancellation, and the parts of its
+    // way and of its body's (6).
+    assert_eq!(waits(), 2 + 2 + 12);
+}
+
 #[test]
 fn checking_a_text_allocates_nothing() {
     assert_eq!(allocations("check 256 KiB"), 0);

@@ -4,17 +4,14 @@
 //! None of them does what the gate does: no policy, no limit, no confirmation, no record. The numbers say what merely dispatching
 //! a call costs where it is done by a well-known library, so that those of the gate can be judged.
 
-mod waiting;
-
 use std::borrow::Cow;
-use std::future::Future;
 use std::hint::black_box;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use callgate_benches::call::{ARGUMENTS, bare, call, gate, name};
+use callgate_async::runtime::Tokio;
 use callgate_benches::ratio::{Effort, compare, row};
+use callgate_benches::waiting::{self, ready};
 use jsonschema::Validator;
 use rig_core::tool::ToolSet;
 use rmcp::handler::server::router::tool::ToolRouter;
@@ -40,14 +37,6 @@ struct Found {
 
 fn body(terms: &Terms) -> Found {
     Found { hits: terms.max + terms.path.len() as i64 }
-}
-
-/// Polls a future that never waits: what an executor costs is not the question here.
-fn ready<F: Future>(future: F) -> F::Output {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => panic!("a call of these tools does not wait"),
-    }
 }
 
 fn text() -> &'static str {
@@ -123,7 +112,7 @@ fn main() {
     let gate = gate(10, false);
     let tool = name(0);
     beside("callgate, every stage on", &mut || call(&gate, &tool, ARGUMENTS));
-    let waiting = waiting::gate();
+    let waiting = waiting::gate(Tokio::current().expect("a runtime"));
     beside("callgate on tokio, every stage on", &mut || waiting::call(&waiting));
 
     let tools = ToolSet::from_tools(vec![Find]);

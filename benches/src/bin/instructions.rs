@@ -2,6 +2,7 @@
 //!
 //! `instructions` prints the counts; `instructions --check` fails for a subject that is over its budget by more than the tolerance,
 //! or far enough under it that the budget says nothing any more; `instructions --write` writes the counts down as the budgets.
+//! `instructions --parts` prints what the parts of a call cost at least; no budget holds them.
 //! Without valgrind it says so and succeeds, because what it holds is not a matter of correctness.
 //!
 //! A count is the difference of two runs of `spin`, divided by the difference of their turns, so that what happens once does not
@@ -11,6 +12,7 @@
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
+use callgate_benches::part::PARTS;
 use callgate_benches::subject::NAMES;
 
 /// How far a count may be from its budget, in percent of it.
@@ -30,7 +32,8 @@ fn main() -> ExitCode {
     };
     let mut failed = false;
     let mut written = String::new();
-    for name in NAMES {
+    let names: &[&str] = if mode == "--parts" { &PARTS } else { &NAMES };
+    for name in names.iter().copied() {
         let count = count(name);
         let note = match budget(name) {
             Some(budget) if mode == "--check" && (count - budget).abs() > budget * TOLERANCE / 100.0 => {

@@ -1,16 +1,26 @@
-//! Prints the rows of the table that compare times: `ratios [--quick]`.
+//! Prints the rows of the table that compare times: `ratios [--quick]`; of the parts of a call, `ratios --parts`.
 
 use std::time::Instant;
 
 use callgate_benches::call::{ARGUMENTS, bare, bare_with, call, gate, name};
+use callgate_benches::part::{PARTS, part};
 use callgate_benches::ratio::{Effort, compare, row};
 use callgate_benches::reader::{SIZES, check, check_bare, keys_of, read, read_bare, text_of};
 use callgate_benches::scaling::{arguments_of, foreign_token, pending, present};
+use callgate_benches::waiting;
+use callgate_core::call::{Call, Facts, Resolved};
 use callgate_std::gate::Gate;
 
 fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let effort = if quick { Effort::QUICK } else { Effort::FULL };
+    if std::env::args().any(|argument| argument == "--parts") {
+        for name in PARTS {
+            let part = part(name).expect("a part of this name");
+            row(name, compare(effort, bare, part), "", "the same bare work");
+        }
+        return;
+    }
     let (first, last) = (name(0), name(54_321));
     let ten = gate(10, false);
     let through = |gate: &Gate, name: &str| call(gate, name, ARGUMENTS);
@@ -24,6 +34,13 @@ fn main() {
     row(
         "the same, arguments digested for the record",
         compare(effort, bare, || through(&digesting, &first)),
+        "",
+        "the same bare work",
+    );
+    let waits = waiting::gate(waiting::NeverWaits);
+    row(
+        "the async gate, where nothing waits",
+        compare(effort, bare, || waiting::call(&waits)),
         "",
         "the same bare work",
     );
@@ -58,6 +75,10 @@ fn main() {
         let pair = compare(effort, || check_bare(&text), || check(&text, &mut keys));
         row(&format!("check {size} whole"), pair, "", "serde_json into IgnoredAny, which looks for less");
     }
+    println!(
+        "| bytes that a call carries beside its arguments | | {} | | 256 | (its facts and its stage) |",
+        size_of::<Facts>() + size_of::<Call<&mut (), &(), Resolved>>()
+    );
     println!(
         "| calls per second by two threads | 1 thread | 2 threads | {:.2}x | 1.8x | one thread |",
         threads(&ten, if quick { 20_000 } else { 200_000 })
