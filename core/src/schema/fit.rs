@@ -219,6 +219,11 @@ mod tests {
             (Schema::integer().one_of(&[Literal::integer(3)]), Literal::float(3.0), true),
             (Schema::integer().one_of(&[Literal::integer(3)]), Literal::integer(4), false),
             (Schema::boolean().constant(Literal::Bool(true)), Literal::Bool(false), false),
+            (Schema::boolean().constant(Literal::Bool(true)), Literal::Bool(true), true),
+            (Schema::string().constant(text), text, true),
+            (Schema::string().constant(text), Literal::Text("abd"), false),
+            (Schema::string().one_of(&[Literal::Text("x"), text]), text, true),
+            (Schema::string().clamped(&SHORT), Literal::Text("ab"), true),
         ] {
             let schema = schema.default_value(default);
             let checked = schema.check().map_err(|error| error.fault());

@@ -258,6 +258,7 @@ mod tests {
         assert_eq!((Schema::any().rule_count(), Schema::any().rule_bytes()), (0, 0));
         let secret = Schema::any().secret();
         assert_eq!(secret.rules::<1, 0>().as_rules(), [FieldRule::secret("")]);
+        assert_eq!((Schema::integer().clamped(&CLAMP).clamp(), Schema::any().clamp()), (Some(&CLAMP), None));
         assert_eq!((secret.is_secret(), secret.clamp().is_some(), Schema::any().is_secret()), (true, false, false));
     }
 

@@ -1,5 +1,7 @@
 //! Strings: unescaped, compared, cut, and written again.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
 use callgate_core::json::write::{Writer, must_escape};
 use callgate_core::json::{Limits, Text, scan};
 use proptest::prelude::*;
@@ -9,6 +11,10 @@ use super::model::{self, Spelling};
 fn with_text<R>(json: &str, look: impl FnOnce(Text<'_>) -> R) -> R {
     let scanned = scan(json.as_bytes(), &mut [], &Limits::DEFAULT).unwrap_or_else(|error| panic!("{json}: {error}"));
     look(scanned.value().as_text().expect("a string"))
+}
+
+fn hash(text: Text<'_>) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(text)
 }
 
 proptest! {
@@ -64,6 +70,8 @@ proptest! {
             with_text(&json_b, |text_b| {
                 prop_assert_eq!(text_a.cmp(&text_b), a.cmp(&b));
                 prop_assert_eq!(text_a.partial_cmp(&text_b), Some(a.cmp(&b)));
+                prop_assert_eq!(hash(text_a) == hash(text_b), a == b);
+                prop_assert_eq!(hash(text_a), hash(Text::from(a.as_str())), "however it is spelled");
                 prop_assert_eq!(text_a == text_b, a == b);
                 prop_assert_eq!((text_a == *b.as_str(), text_a == b.as_str()), (a == b, a == b));
                 prop_assert!(text_a == *a.as_str() && text_a == a.as_str());
