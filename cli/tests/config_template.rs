@@ -66,6 +66,7 @@ fn the_template_shows_every_key() {
         "serve",
         "upstream",
         "checkpoint",
+        "verification",
     ];
     for keys in known_keys() {
         for key in keys.keys {
@@ -197,6 +198,7 @@ fn each_example_of_a_message_is_accepted() {
             "exec.parameters.NAME",
             ("[[exec]]\nname = \"x.y\"\ndescription = \"d\"\nprogram = \"p\"\n[exec.parameters.n]", &[]),
         ),
+        ("verification", ("[verification]", &[])),
         ("serve", ("[serve]", &[])),
         (
             "serve.tokens",

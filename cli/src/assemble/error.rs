@@ -25,6 +25,9 @@ pub(crate) enum AssembleError {
     /// The tools can't stand beside each other.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// The tools with which agents ask people can't be built.
+    #[error("`verification` can't be used: {0}")]
+    Verification(#[from] callgate_std::tool::ToolError),
     /// The policy can't be used.
     #[error(transparent)]
     Policy(#[from] PolicyError),

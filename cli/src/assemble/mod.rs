@@ -4,6 +4,7 @@
 pub(crate) mod checkpoints;
 mod error;
 mod exec;
+mod later;
 mod policy;
 #[cfg(feature = "mcp")]
 mod served;
@@ -37,12 +38,15 @@ pub(crate) use state::StateFiles;
 pub(crate) use upkeep::{Found, Upkeep};
 
 use crate::config::Config;
+use later::Later;
 
 /// What a configuration comes to, with nothing opened and nothing written: enough to list, to inspect and to check.
 pub(crate) struct Plan<'c> {
     config: &'c Config,
     files: StateFiles,
     registry: Registry,
+    /// What tools ask that are listed before it is opened.
+    waiting: Arc<Later>,
     policy: callgate_std::policy::ChannelPolicies,
 }
 
@@ -53,9 +57,10 @@ impl<'c> Plan<'c> {
     /// Everything that is wrong with it (invariant F7).
     pub(crate) fn of(config: &'c Config) -> Result<Self, AssembleError> {
         let files = StateFiles::of(config);
-        let registry = tools::registry(config, &files)?;
+        let waiting = Arc::new(Later::default());
+        let registry = tools::registry(config, &files, &waiting)?;
         let policy = policy::policy(config)?;
-        Ok(Self { config, files, registry, policy })
+        Ok(Self { config, files, registry, waiting, policy })
     }
 
     /// The tools.
@@ -103,6 +108,7 @@ impl<'c> Plan<'c> {
     /// A file can't be used; nothing passes then (invariant F1).
     pub(crate) fn open(self, extra: Option<SharedAudit>) -> Result<Open, AssembleError> {
         let stores = state::open(self.config, &self.files, extra)?;
+        self.waiting.set(stores.waiting.store());
         let builder = self
             .builder()
             .limiter(stores.limiter.clone())
@@ -141,6 +147,7 @@ impl<'c> Plan<'c> {
         use callgate_async::seam::{Blocking, Immediate};
 
         let stores = state::open(self.config, &self.files, extra)?;
+        self.waiting.set(stores.waiting.store());
         let Self { config, policy, .. } = self;
         let gate = callgate_async::gate::Gate::builder(tools, runtime)
             .policy(Immediate(policy))

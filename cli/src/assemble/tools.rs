@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use callgate_core::clamp::{Bound, Clamp};
 use callgate_core::tool::{ConfirmBy, FieldRule, ToolSpec};
+use callgate_std::confirmations::ConfirmationStore;
 use callgate_std::failure::Failure;
 use callgate_std::output::Reply;
 use callgate_std::registry::Registry;
-use callgate_std::tool::{Problem, Tool, ToolBuilder, ToolCall};
+use callgate_std::tool::{Problem, Tool, ToolBuilder, ToolCall, ToolError as ToolBuildError};
+use callgate_std::verification::Verification;
 use serde::de::DeserializeOwned;
 
+use super::later::Later;
 use super::state::StateFiles;
 use super::{AssembleError, exec};
-use crate::config::{Config, FILE_NAME, Fault, FieldRules, OWN_DIRECTORY, ToolAdjustment, Toolkit};
+use crate::config::{self, Config, FILE_NAME, Fault, FieldRules, OWN_DIRECTORY, ToolAdjustment, Toolkit};
 use crate::toolkit::fs::{self, Root};
 use crate::toolkit::{self, Deadline, ToolDef, ToolError, ToolResult, time};
 
@@ -23,7 +26,7 @@ const MAX_OUTPUT: usize = 8 << 20;
 ///
 /// # Errors
 /// Every fault of every tool, each at its place in the file.
-pub(super) fn registry(config: &Config, files: &StateFiles) -> Result<Registry, AssembleError> {
+pub(super) fn registry(config: &Config, files: &StateFiles, waiting: &Arc<Later>) -> Result<Registry, AssembleError> {
     let root = Root::open(&config.root)
         .map_err(|source| AssembleError::Root { path: config.root.display().to_string(), source })?;
     // A search for the configuration finds its name in any directory (invariant P6).
@@ -44,7 +47,25 @@ pub(super) fn registry(config: &Config, files: &StateFiles) -> Result<Registry, 
     for tool in exec::tools(config, &root, &mut faults) {
         registry = registry.add(tool);
     }
+    if config.verification.enabled {
+        for tool in verification(&config.verification, waiting)? {
+            registry = registry.add(tool);
+        }
+    }
     if faults.is_empty() { Ok(registry.build()?) } else { Err(config.refuse(faults).into()) }
+}
+
+/// The tools with which agents ask people.
+fn verification(settings: &config::Verification, waiting: &Arc<Later>) -> Result<[Tool; 2], ToolBuildError> {
+    let ttl_ms = u64::try_from(settings.ttl.as_millis()).unwrap_or(u64::MAX);
+    Verification::new(Arc::clone(waiting) as Arc<dyn ConfirmationStore>, settings.scope.as_str())
+        .with_ttl_ms(ttl_ms)
+        .with_quorum(settings.quorum)
+        .on_event(|event| {
+            let by = event.by.known_principal().unwrap_or_default();
+            tracing::info!(event = event.name, request_id = event.request_id, by, "a verification");
+        })
+        .tools()
 }
 
 /// Gives a definition its body.

@@ -51,6 +51,39 @@ pub(crate) fn start(
     Ok(Fleet::start(own, members, pins, || SystemClock::default().now().wall, Arc::new(|event| tell(&event))))
 }
 
+/// Whether the servers that the configuration names could be started: everything that shows before they are. One that `callgate proxy` is
+/// given is not reached by the configuration.
+///
+/// # Errors
+/// The first server that could not.
+pub(crate) fn check(config: &Config) -> Result<(), UpstreamError> {
+    let named = config.upstreams.iter().filter(|upstream| upstream.reach.is_some());
+    named.map(|upstream| member(config, upstream)).try_for_each(|member| member.map(drop))
+}
+
+/// The servers whose program or directory is not on this machine. They keep no other server from being used.
+pub(crate) fn missing_programs(config: &Config) -> Vec<String> {
+    let mut missing = Vec::new();
+    for upstream in &config.upstreams {
+        let Some(config::Reach::Program { command, cwd }) = &upstream.reach else { continue };
+        let dir = cwd.clone().unwrap_or_else(|| config.dir.clone());
+        if !dir.is_dir() {
+            missing.push(format!("upstream {}: there is no directory {}", upstream.name, dir.display()));
+        }
+        let program = command.first().map(String::as_str).unwrap_or_default();
+        let there = if program.contains('/') {
+            dir.join(program).is_file()
+        } else {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+        };
+        if !there {
+            missing.push(format!("upstream {}: there is no program {program} here", upstream.name));
+        }
+    }
+    missing
+}
+
 /// What an operator has to know goes to standard error, which a client keeps in its log.
 fn tell(event: &Event) {
     let text = visible_lines(&event.to_string());

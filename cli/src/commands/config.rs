@@ -19,11 +19,19 @@ use crate::trouble::Trouble;
 pub(super) fn check(args: &ConfigArgs, setting: &Setting, terminal: &mut Terminal) -> Result<Exit, Trouble> {
     let config = load(args, setting)?;
     let plan = Plan::of(&config)?;
+    #[cfg(feature = "mcp")]
+    drop(assemble::Served::of(&config)?);
+    #[cfg(feature = "mcp")]
+    assemble::upstreams::check(&config)?;
     let mut text = config::check(&config);
     // A string takes everything.
     let _ = writeln!(text, "  {:<10} {}", "tools", plan.registry().len());
     for warning in plan.registry().warnings() {
         let _ = writeln!(text, "  {:<10} {}", "note", visible(&warning.to_string()));
+    }
+    #[cfg(feature = "mcp")]
+    for missing in assemble::upstreams::missing_programs(&config) {
+        let _ = writeln!(text, "  {:<10} {}", "note", visible(&missing));
     }
     terminal.out.print(&text);
     Ok(Exit::Success)

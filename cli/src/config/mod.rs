@@ -52,6 +52,7 @@ mod source;
 mod tool;
 mod toolkit;
 mod upstream;
+mod verification;
 
 pub use audit::{Checkpoints, Keeping};
 pub use channel::Channel;
@@ -76,13 +77,14 @@ pub use tool::{Adjusted, ToolAdjustment};
 pub use toolkit::Toolkit;
 pub use upstream::{Reach, Upstream};
 pub(crate) use upstream::{check_header, check_url, is_variable};
+pub use verification::Verification;
 
 /// A file to start from: every option with its default, and commented examples. Read as it is, it gives the defaults.
 pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// Every kind of table that a file may have, with its keys.
 #[must_use]
-pub fn known_keys() -> [&'static Keys; 25] {
+pub fn known_keys() -> [&'static Keys; 26] {
     [
         &settings::KEYS,
         &settings::STATE,
@@ -109,5 +111,6 @@ pub fn known_keys() -> [&'static Keys; 25] {
         &serve::TOKEN,
         &serve::JWT,
         &upstream::KEYS,
+        &verification::KEYS,
     ]
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callgate_core::name::{check_label, check_tool_name};
 use callgate_core::nearest::nearest;
 use callgate_core::policy::ChannelTable;
+use callgate_std::verification::{REQUEST, RESOLVE};
 
 use super::channel::Channel;
 use super::decode::Entry;
@@ -28,9 +29,10 @@ impl Names {
         let builtin_channels = ChannelTable::DEFAULTS.iter().map(|channel| channel.name.to_owned());
         // Tools of a toolkit that is left out count as known: leaving it out should not break the rules about it.
         let builtin_tools = Toolkit::ALL.into_iter().flat_map(|kit| kit.tools().iter().map(|name| (*name).to_owned()));
+        let verification = [REQUEST, RESOLVE].map(str::to_owned);
         Self {
             channels: channels.keys().cloned().chain(builtin_channels).collect(),
-            tools: exec.iter().map(|tool| tool.name.clone()).chain(builtin_tools).collect(),
+            tools: exec.iter().map(|tool| tool.name.clone()).chain(builtin_tools).chain(verification).collect(),
             upstreams: upstreams.iter().filter(|upstream| !upstream.name.is_empty()).map(Upstream::prefix).collect(),
         }
     }

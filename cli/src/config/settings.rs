@@ -25,6 +25,7 @@ use super::source::{Location, Source};
 use super::tool::{self, ToolAdjustment};
 use super::toolkit::Toolkit;
 use super::upstream::{self, Upstream};
+use super::verification::{self, Verification};
 
 /// The version of the file's format that this program reads. Another is refused, never guessed at (invariant N6).
 const VERSION: u64 = 1;
@@ -68,6 +69,8 @@ pub struct Config {
     pub exec: Vec<ExecTool>,
     /// MCP servers whose tools pass the gate, in the order of the file.
     pub upstreams: Vec<Upstream>,
+    /// Tools with which agents ask people.
+    pub verification: Verification,
     /// How the tools are served over HTTP.
     pub serve: Serve,
     /// What is right but worth knowing, such as a built-in channel that is replaced.
@@ -134,6 +137,7 @@ pub(super) static KEYS: Keys = Keys {
             takes: "a list of tables",
             example: "[{ name = \"files\", command = [\"npx\", \"-y\", \"@modelcontextprotocol/server-filesystem\", \"/srv/files\"] }]",
         },
+        Key { name: "verification", takes: "a table", example: "{ enabled = true }" },
         Key { name: "serve", takes: "a table", example: "{ hosts = [\"gate.example\"] }" },
     ],
 };
@@ -166,6 +170,7 @@ impl Config {
             tools: BTreeMap::new(),
             exec: Vec::new(),
             upstreams: Vec::new(),
+            verification: Verification::default(),
             serve: Serve::default(),
             notes: Vec::new(),
         }
@@ -299,6 +304,7 @@ fn read(table: &Table<'_>, dir: &Path, check_root: &CheckRoot<'_>) -> Option<Con
         channels,
         exec,
         upstreams,
+        verification: table.get("verification").map_or(default.verification, |entry| verification::read(&entry)),
         serve: table.get("serve").map_or(default.serve, |entry| serve::read(&entry, dir)),
         notes: default.notes,
     })

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use callgate_core::name::check_scope;
 use callgate_core::tool::{ConfirmBy, ToolSpec};
+use callgate_std::verification::{REQUEST, RESOLVE};
 
 use super::confirmation::{APPROVER_SCOPE_KEY, CONFIRM_KEY, Confirm, confirm};
 use super::decode::{Entry, Key, Keys, Table};
@@ -124,6 +125,9 @@ pub(super) fn read(tools: &Entry<'_>, names: &Names, exec: &[ExecTool]) -> BTree
         if let Some(tool) = exec.iter().find(|tool| tool.name == name) {
             let help = format!("write it into the [[exec]] entry on line {}", tool.location.line);
             entry.report_key(format!("`{name}` is declared in this file, so it isn't adjusted here"), Some(help));
+        } else if [REQUEST, RESOLVE].contains(&name) {
+            let help = "[verification] says who answers, and rules and quotas hold for it".to_owned();
+            entry.report_key(format!("`{name}` isn't adjusted here"), Some(help));
         } else {
             names.known_tool(name, |message, help| entry.report_key(message, help));
         }

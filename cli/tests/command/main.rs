@@ -32,5 +32,6 @@ mod serve;
 mod signing;
 mod state;
 mod upkeep;
+mod verifying;
 mod web;
 mod world;
