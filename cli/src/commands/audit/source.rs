@@ -23,7 +23,7 @@ pub(super) enum Source {
     /// Lines of JSON.
     Text,
     /// A database.
-    Database(Database),
+    Database(Box<Database>),
     /// There is none.
     Nothing,
 }
@@ -41,9 +41,9 @@ impl Source {
             Err(error) => Err(error),
         };
         match read {
-            Ok(_) if start == *MAGIC || Keeper::of(file) == Keeper::Database => {
-                Database::open(file).map(Self::Database).map_err(|error| unreadable(file, &error))
-            }
+            Ok(_) if start == *MAGIC || Keeper::of(file) == Keeper::Database => Database::open(file)
+                .map(|database| Self::Database(Box::new(database)))
+                .map_err(|error| unreadable(file, &error)),
             Ok(_) => Ok(Self::Text),
             Err(error) => Err(unreadable(file, &error)),
         }

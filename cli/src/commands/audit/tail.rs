@@ -55,7 +55,7 @@ enum Reader {
     Nothing,
     Text(Follower),
     Database {
-        database: Database,
+        database: Box<Database>,
         /// The number of the last line that was read.
         read: u64,
     },
