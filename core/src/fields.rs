@@ -126,6 +126,8 @@ pub struct Matcher<'r> {
     arrays: u32,
     /// How many containers are open.
     depth: u32,
+    /// The rules that lead into the innermost one.
+    leading: Set,
     /// The rules that lead to the member whose key was read last.
     member: Way,
 }
@@ -143,7 +145,7 @@ impl<'r> Matcher<'r> {
             return Err(FieldFault::TooMany);
         }
         let (reached, items) = ([0; MAX_RULES], [0; MAX_SEGMENTS]);
-        Ok(Self { rules, reached, items, arrays: 0, depth: 0, member: Way::default() })
+        Ok(Self { rules, reached, items, arrays: 0, depth: 0, leading: 0, member: Way::default() })
     }
 
     /// Takes the next event. When a value starts with it, gives the rules that name this value; else none.
@@ -155,8 +157,7 @@ impl<'r> Matcher<'r> {
             }
             Event::EndArray | Event::EndObject => {
                 self.depth = self.depth.saturating_sub(1);
-                let depth = reach(self.depth);
-                self.reached.iter_mut().zip(self.rules).for_each(|(reached, _)| *reached = (*reached).min(depth));
+                self.close();
                 0
             }
             value => {
@@ -176,14 +177,30 @@ impl<'r> Matcher<'r> {
     fn open(&mut self, leading: Set, array: bool) {
         let level = self.depth;
         self.depth = level.saturating_add(1);
+        self.leading = 0;
         let Some(item) = self.items.get_mut(level as usize) else { return };
         *item = 0;
         let bit = 1u32.checked_shl(level).unwrap_or_default();
         self.arrays = if array { self.arrays | bit } else { self.arrays & !bit };
+        if leading != 0 {
+            self.leading = leading;
+            let depth = reach(self.depth);
+            for (position, (reached, _)) in self.reached.iter_mut().zip(self.rules).enumerate() {
+                if leading >> position & 1 == 1 {
+                    *reached = depth;
+                }
+            }
+        }
+    }
+
+    /// Forgets what led into the container that ends here: the innermost one is now the one around it.
+    fn close(&mut self) {
         let depth = reach(self.depth);
+        self.leading = 0;
         for (position, (reached, _)) in self.reached.iter_mut().zip(self.rules).enumerate() {
-            if leading >> position & 1 == 1 {
-                *reached = depth;
+            *reached = (*reached).min(depth);
+            if *reached == depth && depth > 0 {
+                self.leading |= 1 << position;
             }
         }
     }
@@ -217,16 +234,11 @@ impl<'r> Matcher<'r> {
     /// tells what is left of it behind the segment.
     fn follow(&self, fits: impl Fn(&'r [u8]) -> Option<&'r [u8]>) -> Way {
         let mut way = Way::default();
-        // Outside of all containers, and deeper than a path can be long, nothing goes on.
-        let depth = self.depth as usize;
-        if depth == 0 || depth > MAX_SEGMENTS {
-            return way;
-        }
-        for (position, (rule, reached)) in self.rules.iter().zip(&self.reached).enumerate() {
-            if *reached == reach(self.depth)
-                && let Some(rest) = from_segment(rule.path, depth).and_then(&fits)
-            {
-                way.add(1 << position, rest.is_empty());
+        if self.leading != 0 {
+            for (bit, rule) in each(self.rules, self.leading) {
+                if let Some(rest) = from_segment(rule.path, self.depth as usize).and_then(&fits) {
+                    way.add(bit, rest.is_empty());
+                }
             }
         }
         way
