@@ -43,6 +43,7 @@ mod grant;
 mod journal;
 #[cfg(test)]
 mod journal_tests;
+mod limiter;
 mod lines;
 mod nonces;
 mod schema;
@@ -56,5 +57,6 @@ pub use confirmations::SqliteConfirmations;
 pub use database::Database;
 pub use error::DatabaseError;
 pub use journal::SqliteJournal;
+pub use limiter::SqliteLimiter;
 pub use lines::Lines;
 pub use nonces::SqliteNonces;

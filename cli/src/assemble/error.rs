@@ -53,6 +53,9 @@ pub(crate) enum AssembleError {
     /// Rate limits can't be kept.
     #[error("rate limits can't be kept, so nothing runs: {0}")]
     Limits(#[from] LimitFileError),
+    /// Rate limits can't be kept.
+    #[error("rate limits can't be kept, so nothing runs: {0}")]
+    LimitDatabase(#[source] DatabaseError),
     /// There is no key for digests.
     #[error("arguments can't be digested, so nothing runs: {0}")]
     DigestKey(#[from] DigestKeyError),
@@ -63,9 +66,11 @@ impl AssembleError {
     pub(crate) const fn code(&self) -> Option<Code> {
         match self {
             Self::Audit(_) | Self::AuditDatabase(_) => Some(Code::AuditUnavailable),
-            Self::Confirmations(_) | Self::ConfirmationDatabase(_) | Self::Limits(_) | Self::DigestKey(_) => {
-                Some(Code::StoreUnavailable)
-            }
+            Self::Confirmations(_)
+            | Self::ConfirmationDatabase(_)
+            | Self::Limits(_)
+            | Self::LimitDatabase(_)
+            | Self::DigestKey(_) => Some(Code::StoreUnavailable),
             _ => None,
         }
     }

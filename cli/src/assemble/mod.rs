@@ -111,7 +111,7 @@ impl<'c> Plan<'c> {
         self.waiting.set(stores.waiting.store());
         let builder = self
             .builder()
-            .limiter(stores.limiter.clone())
+            .limiter(stores.budgets.limiter())
             .confirmations(stores.waiting.store())
             .audit(stores.audit.clone())
             .digest_key(stores.digest_key)
@@ -156,7 +156,7 @@ impl<'c> Plan<'c> {
             .confirmation_ttl_ms(ttl_ms(config))
             // A model has no other place for a token.
             .accept_reserved_argument()
-            .limiter(Blocking(stores.limiter.clone()))
+            .limiter(Blocking(stores.budgets.limiter()))
             .confirmations(Blocking(stores.waiting.store()))
             .audit(Blocking(stores.audit.clone()))
             .digest_key(stores.digest_key)
@@ -204,9 +204,9 @@ pub(crate) struct Open {
 impl Open {
     /// What the stores ran into, for people: the gate itself says only that one did not answer.
     pub(crate) fn last_errors(&self) -> Vec<String> {
-        let state::Stores { limiter, waiting, log, .. } = &self.stores;
+        let state::Stores { budgets, waiting, log, .. } = &self.stores;
         let mut errors: Vec<_> =
-            [limiter.last_error(), waiting.last_error(), log.last_error()].into_iter().flatten().collect();
+            [budgets.last_error(), waiting.last_error(), log.last_error()].into_iter().flatten().collect();
         // One database may serve both.
         errors.dedup();
         errors

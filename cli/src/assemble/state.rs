@@ -8,10 +8,9 @@ use callgate_signed::Authorizer;
 use callgate_std::audit::{Fanout, SharedAudit};
 use callgate_std::digest_key;
 use callgate_std::entropy::OsEntropy;
-use callgate_std::limiter::FileLimiter;
 
 use super::AssembleError;
-use super::stores::{Databases, Log, Waiting};
+use super::stores::{Budgets, Databases, Log, Waiting};
 use super::upkeep::Upkeep;
 use crate::config::{Config, DATABASE, Keeper, OWN_DIRECTORY, Quotas};
 
@@ -25,7 +24,7 @@ const DATABASE_COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 pub(crate) struct StateFiles {
     /// Calls that wait to be confirmed.
     pub(crate) confirmations: PathBuf,
-    /// How much of each budget is spent.
+    /// How much of each budget is spent: in the database of the confirmations, where they are in one.
     pub(crate) limits: PathBuf,
     /// The key of argument digests.
     pub(crate) digest_key: PathBuf,
@@ -53,7 +52,10 @@ impl StateFiles {
         let confirmations = kept(&config.state_file, state);
         let beside = |extension: &str| confirmations.with_added_extension(extension);
         Self {
-            limits: beside("limits"),
+            limits: match Keeper::of(&confirmations) {
+                Keeper::Database => confirmations.clone(),
+                Keeper::Text => beside("limits"),
+            },
             digest_key: beside("key"),
             pins: beside("pins"),
             nonces: beside("nonces"),
@@ -97,7 +99,7 @@ impl StateFiles {
 
 /// The stores, opened.
 pub(crate) struct Stores {
-    pub(crate) limiter: Arc<FileLimiter>,
+    pub(crate) budgets: Budgets,
     pub(crate) waiting: Waiting,
     pub(crate) log: Log,
     pub(crate) audit: SharedAudit,
@@ -119,6 +121,7 @@ pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudi
     };
     let pending = usize::try_from(config.confirmation.max_pending).unwrap_or(usize::MAX);
     let waiting = Waiting::open(&files.confirmations, pending, &mut databases)?;
+    let budgets = Budgets::open(&files.limits, quotas(&config.quotas), &mut databases)?;
     let authorizer = super::signed::authorizer(config, files, &waiting);
     let digest_key = digest_key::load_or_make(&files.digest_key, &OsEntropy::default())?;
     let upkeep = Upkeep::of(&log, &waiting, config, &files.audit, audit.clone(), |builder| {
@@ -127,7 +130,7 @@ pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudi
     Ok(Stores {
         authorizer,
         upkeep: Arc::new(upkeep),
-        limiter: Arc::new(FileLimiter::open(&files.limits, quotas(&config.quotas))?),
+        budgets,
         waiting,
         log,
         audit,

@@ -1,15 +1,17 @@
-//! What waits and what was recorded, in a database or in files of text.
+//! What waits, what is spent and what was recorded, in a database or in files of text.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use callgate_core::audit::chain::Head;
+use callgate_core::limit::{LimitKey, Quota};
 use callgate_core::time::Timestamp;
-use callgate_sqlite::{Database, SqliteAudit, SqliteConfirmations};
+use callgate_sqlite::{Database, SqliteAudit, SqliteConfirmations, SqliteLimiter};
 use callgate_std::audit::{JsonlAudit, LostCall, Retention, SharedAudit};
 use callgate_std::clock::SystemClock;
 use callgate_std::confirmations::{Capacity, ConfirmationStore, FILE_CAPACITY, FileConfirmations};
 use callgate_std::entropy::OsEntropy;
+use callgate_std::limiter::{FileLimiter, RateLimiter};
 
 use super::AssembleError;
 use crate::config::Keeper;
@@ -170,6 +172,46 @@ impl Waiting {
         match self {
             Self::Database(store) => store.database().last_error(),
             Self::Text(store) => store.last_error(),
+        }
+    }
+}
+
+/// How much of each budget is spent.
+#[derive(Clone)]
+pub(crate) enum Budgets {
+    Database(Arc<SqliteLimiter>),
+    Text(Arc<FileLimiter>),
+}
+
+impl Budgets {
+    /// Opens them, with the quota of each.
+    pub(super) fn open(
+        file: &Path,
+        quotas: impl Fn(&LimitKey<'_>) -> Quota + Send + Sync + 'static,
+        databases: &mut Databases,
+    ) -> Result<Self, AssembleError> {
+        Ok(match Keeper::of(file) {
+            Keeper::Text => Self::Text(Arc::new(FileLimiter::open(file, quotas)?)),
+            Keeper::Database => {
+                let database = databases.open(file).map_err(AssembleError::LimitDatabase)?;
+                Self::Database(Arc::new(SqliteLimiter::on(database, quotas).map_err(AssembleError::LimitDatabase)?))
+            }
+        })
+    }
+
+    /// As the gate takes them.
+    pub(crate) fn limiter(&self) -> Arc<dyn RateLimiter> {
+        match self {
+            Self::Database(limiter) => limiter.clone(),
+            Self::Text(limiter) => limiter.clone(),
+        }
+    }
+
+    /// What they ran into last.
+    pub(crate) fn last_error(&self) -> Option<String> {
+        match self {
+            Self::Database(limiter) => limiter.database().last_error(),
+            Self::Text(limiter) => limiter.last_error(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::world::World;
 
-const DATABASE: [&str; 3] = ["gate.db", "gate.db.limits", "gate.db.key"];
+const DATABASE: [&str; 2] = ["gate.db", "gate.db.key"];
 const TEXTS: [&str; 5] = ["audit.jsonl", "audit.jsonl.head", "state.json", "state.json.limits", "state.json.key"];
 const WRITE: &str = r#"{"path":"a","content":"b"}"#;
 
