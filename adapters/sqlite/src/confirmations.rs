@@ -15,7 +15,7 @@ use callgate_core::time::Timestamp;
 use callgate_std::clock::{SharedClock, SystemClock};
 use callgate_std::confirmations::{
     Capacity, ConfirmationStore, DecideFault, GrantError, Guarantee, IssueFault, Issued, Loaded, NewGrant,
-    PendingApproval, PendingRequest, Resolution, Revoked, StandingGrant, StoreFault, TicketView, WallTime,
+    PendingApproval, PendingRequest, ProcessTime, Resolution, Revoked, StandingGrant, StoreFault, TicketView,
 };
 use callgate_std::entropy::{OsEntropy, SharedEntropy};
 
@@ -30,8 +30,9 @@ use crate::ticket::{self, Kept, from_millis, to_millis};
 /// the file. Arguments are, until they are spent; what SQLite overwrites then may stay in the file beside it whose name ends in
 /// `-wal` until that is written anew, which at the latest the last process to close the file does.
 ///
-/// Its time is the wall clock's and never goes back; the latest is kept in the file. Where the wall clock is set back by more than a
-/// few seconds, everything that waits is forgotten rather than given a longer life (invariants C2, C4).
+/// Its time is the wall clock's and never goes back; the latest is kept in the file, and while a process lives, what passed by its
+/// monotonic clock counts as well. Where the wall clock is set back by more than a few seconds, everything that waits is forgotten
+/// rather than given a longer life (invariants C2, C4).
 ///
 /// Whoever can put back an older copy of the file can bring back what was claimed since, within its time to live.
 pub struct SqliteConfirmations {
@@ -40,8 +41,8 @@ pub struct SqliteConfirmations {
     clock: SharedClock,
     entropy: SharedEntropy,
     approvers: AtomicBool,
-    /// The latest time that this process has seen.
-    mark: Mutex<Timestamp>,
+    /// Time as this process has seen it.
+    time: Mutex<ProcessTime>,
 }
 
 impl SqliteConfirmations {
@@ -63,7 +64,7 @@ impl SqliteConfirmations {
     /// one keeps counts.
     #[must_use]
     pub fn with(database: Arc<Database>, capacity: Capacity, clock: SharedClock, entropy: SharedEntropy) -> Self {
-        Self { database, capacity, clock, entropy, approvers: AtomicBool::new(false), mark: Mutex::default() }
+        Self { database, capacity, clock, entropy, approvers: AtomicBool::new(false), time: Mutex::default() }
     }
 
     /// Says whether approvers can be reached. As long as they can't, which is how a store starts, a call that needs one is
@@ -80,21 +81,18 @@ impl SqliteConfirmations {
 
     /// One atomic step, at the time by it. A failure is reported.
     fn step<R>(&self, rule: impl FnOnce(&Shelf<'_>) -> Result<R, DatabaseError>) -> Result<R, StoreFault> {
-        // The clock is a host's: it is read before anything is held.
-        let wall = self.clock.now().wall;
         let result = self.database.step(|link| {
+            // Read when it is this step's turn: a reading from before would look like a clock that was set back.
+            let reading = self.clock.now();
             let seen = link.one("SELECT time_ms FROM confirmations", [], |row| row.get(0))?;
             let seen = from_millis(seen).map_err(|reason| link.damaged(reason))?;
-            let time = {
-                let mut mark = lock(&self.mark);
-                let time = WallTime::after(seen.max(*mark), wall);
-                *mark = time.now;
-                time
-            };
+            let time = lock(&self.time).step(seen, reading);
             let shelf = Shelf { link, now: time.now, capacity: &self.capacity };
             if time.set_back {
                 link.execute("UPDATE grants SET revoked = 1", [])?;
                 link.execute("DELETE FROM tickets WHERE state NOT IN ('reserved', 'in_doubt')", [])?;
+                let sql = "UPDATE tickets SET held_until_ms = max(held_until_ms - ?1, 0) WHERE state = 'reserved'";
+                link.execute(sql, [i64::try_from(time.back_ms).unwrap_or(i64::MAX)])?;
                 shelf.keep_time()?;
             }
             rule(&shelf)

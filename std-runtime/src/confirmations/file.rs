@@ -13,7 +13,7 @@ use callgate_core::time::Timestamp;
 
 use super::state::{self, State, StateError};
 use super::table::{Capacity, Table};
-use super::wall_time::WallTime;
+use super::wall_time::{ProcessTime, WallTime};
 use super::{
     ConfirmationStore, DecideFault, GrantError, IssueFault, Issued, Loaded, NewGrant, PendingApproval, PendingRequest,
     Resolution, Revoked, StandingGrant, StoreFault, TicketView,
@@ -37,8 +37,9 @@ const WAIT: Duration = Duration::from_secs(5);
 /// others may write to, of another owner, behind a symbolic link, damaged, or of an unknown version is not used, and
 /// nothing is issued or redeemed then (invariants F1, N6). Tokens are not in it, arguments are.
 ///
-/// Its time is the wall clock's and never goes back. Where the wall clock is set back by more than a few seconds, everything
-/// that waits is forgotten rather than given a longer life (invariants C2, C4).
+/// Its time is the wall clock's and never goes back; while a process lives, what passed by its monotonic clock counts as well. Where
+/// the wall clock is set back by more than a few seconds, everything that waits is forgotten rather than given a longer life
+/// (invariants C2, C4).
 ///
 /// Whoever can put back an older copy of the file can bring back what was claimed since, within its time to live.
 pub struct FileConfirmations {
@@ -47,8 +48,8 @@ pub struct FileConfirmations {
     clock: SharedClock,
     entropy: SharedEntropy,
     approvers: AtomicBool,
-    /// The latest time that this process has seen; held for each step, so that threads queue here and not at the file.
-    mark: Mutex<Timestamp>,
+    /// Time as this process has seen it; held for each step, so that threads queue here and not at the file.
+    time: Mutex<ProcessTime>,
     last_error: Mutex<Option<String>>,
 }
 
@@ -110,7 +111,7 @@ impl FileConfirmations {
             clock,
             entropy,
             approvers: AtomicBool::new(false),
-            mark: Mutex::default(),
+            time: Mutex::default(),
             last_error: Mutex::default(),
         };
         private_file::prepare_directory(&store.path)?;
@@ -139,19 +140,19 @@ impl FileConfirmations {
 
     /// One atomic step: alone among all threads and processes, from the file and back.
     fn step<R>(&self, rule: impl FnOnce(&mut Table, Timestamp) -> (R, Changed)) -> Result<R, ConfirmationFileError> {
-        let wall = self.clock.now().wall;
-        let mut mark = lock(&self.mark);
+        let mut passing = lock(&self.time);
         let lock_path = self.path.with_added_extension("lock");
         let lock_file = private_file::open(&lock_path, Open::ReadWrite)?;
         private_file::lock(&lock_file, &lock_path, WAIT)?;
+        // Read when it is this step's turn: a reading from before would look like a clock that was set back.
+        let reading = self.clock.now();
         let State { mut table, time } = self.read()?;
-        let WallTime { now, set_back } = WallTime::after(time.max(*mark), wall);
+        let WallTime { now, set_back, back_ms } = passing.step(time, reading);
         let mut changed = Changed::No;
         if set_back {
-            table.clear();
+            table.clear(back_ms);
             changed = Changed::Yes;
         }
-        *mark = now;
         let (answer, by_rule) = rule(&mut table, now);
         if changed == Changed::Yes || by_rule == Changed::Yes {
             let content = state::write(&table, now).map_err(|error| self.damaged(&error))?;

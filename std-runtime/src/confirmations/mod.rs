@@ -26,7 +26,7 @@ pub use grant::{
 };
 pub use memory::MemoryConfirmations;
 pub use table::Capacity;
-pub use wall_time::WallTime;
+pub use wall_time::{ProcessTime, WallTime};
 
 pub use crate::guarantee::Guarantee;
 pub use crate::private_file::FileError;

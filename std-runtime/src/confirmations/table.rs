@@ -248,14 +248,17 @@ impl Table {
         }
     }
 
-    /// Forgets everything but what is to be found out.
-    pub(super) fn clear(&mut self) {
+    /// Forgets everything but what is to be found out, and tells the time by a clock that was set back by so much.
+    pub(super) fn clear(&mut self, back_ms: u64) {
         let entries = std::mem::take(&mut self.entries);
         let grants = std::mem::take(&mut self.grants);
         *self = Self::new(self.capacity);
         // Their time is not to be lengthened by a clock that was set back; that they were used and revoked is not forgotten.
         self.grants = grants.into_iter().map(|grant| StandingGrant { revoked: true, ..grant }).collect();
-        for (id, entry) in entries {
+        for (id, mut entry) in entries {
+            if let TicketState::Reserved { until, .. } = &mut entry.ticket.state {
+                *until = Timestamp::from_unix_millis(until.as_unix_millis().saturating_sub(back_ms));
+            }
             if entry.ticket.state.is_unsettled() {
                 self.insert(id, Entry { overdue: false, ..entry });
             }

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod bench;
+mod clocks;
 mod fixed;
 mod model;
 mod on_disk;
@@ -53,6 +54,12 @@ every_store!(memory file device);
 every_store_of_grants!(memory file);
 every_shared_store!(file: at);
 
+mod clock {
+    crate::clocks::every_clock!(memory: memory);
+    crate::clocks::every_clock!(file: file, at);
+    crate::clocks::every_clock!(device: device);
+}
+
 #[test]
 fn a5_one_claim_among_processes() {
     races::a5_one_claim_among_processes(3, 100);
@@ -72,32 +79,32 @@ fn j3_memory_vouches_for_its_claims_alone() {
 
 #[test]
 fn n2_memory_refines_the_model() {
-    model::refines(&memory, 256, false, model::Time::Steady);
+    model::refines(&memory, 256, false, model::SetBack::GoesOn);
 }
 
 #[test]
 fn c2_memory_refines_the_model_while_the_clock_steps() {
-    model::refines(&memory, 512, true, model::Time::Steady);
+    model::refines(&memory, 512, true, model::SetBack::GoesOn);
 }
 
 #[test]
 fn n2_the_store_of_a_device_refines_the_model() {
-    model::refines(&device, 128, false, model::Time::Steady);
+    model::refines(&device, 128, false, model::SetBack::GoesOn);
 }
 
 #[test]
 fn c2_the_store_of_a_device_refines_the_model_while_the_clock_steps() {
-    model::refines(&device, 256, true, model::Time::Steady);
+    model::refines(&device, 256, true, model::SetBack::GoesOn);
 }
 
 #[test]
 fn n2_files_refine_the_model() {
-    model::refines(&file, 12, false, model::Time::Latest);
+    model::refines(&file, 12, false, model::SetBack::GivesUp);
 }
 
 #[test]
 fn c2_files_refine_the_model_while_the_clock_steps() {
-    model::refines(&file, 12, true, model::Time::Latest);
+    model::refines(&file, 12, true, model::SetBack::GivesUp);
 }
 
 /// A1, A11: a source of randomness that repeats itself issues nothing twice, and takes nobody's ticket away.

@@ -49,34 +49,34 @@ fn operation(steps: bool) -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// What a store takes for the time, of the readings of its clock that it has seen.
+/// What a store does about a clock that was set back. What has passed by either clock has passed for each of them (invariant C2).
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Time {
-    /// The wall clock's, and while that is behind, on by the monotonic clock.
-    Steady,
-    /// The latest that the wall clock has shown.
-    Latest,
+pub(crate) enum SetBack {
+    /// It goes on by the monotonic clock.
+    GoesOn,
+    /// It may give up what waits, and goes on by the clock that was set.
+    GivesUp,
 }
 
 /// N2: a store accepts nothing that the model refuses (A1, A5, A6, A9, A10, C2, C3), and refuses nothing that the model
 /// accepts, except where it gives up what waits because the wall clock stepped.
-pub(crate) fn refines(make: &dyn Fn(Capacity) -> Bench, cases: u32, steps: bool, time: Time) {
+pub(crate) fn refines(make: &dyn Fn(Capacity) -> Bench, cases: u32, steps: bool, set_back: SetBack) {
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     let operations = prop::collection::vec(operation(steps), 1..60);
     runner
         .run(&operations, |operations| {
-            check(&make(Capacity::DEFAULT), &operations, steps, time);
+            check(&make(Capacity::DEFAULT), &operations, steps, set_back);
             Ok(())
         })
         .expect("the store refines the model");
 }
 
-fn check(bench: &Bench, operations: &[Operation], steps: bool, time: Time) {
+fn check(bench: &Bench, operations: &[Operation], steps: bool, set_back: SetBack) {
     let mut model = Vec::new();
     // A clock that went ahead and back again between two operations of the store was seen by nobody.
     let mut seen = bench.clock.now();
     let mut now = seen.wall;
-    let may_refuse_more = steps && time == Time::Latest;
+    let may_refuse_more = steps && set_back != SetBack::GoesOn;
     let compare = |store: bool, model: bool, what: &Operation| {
         assert!(model || !store, "the store accepted {what:?}, the model did not");
         assert!(may_refuse_more || store == model, "the store refused {what:?}, the model did not");
@@ -89,9 +89,7 @@ fn check(bench: &Bench, operations: &[Operation], steps: bool, time: Time) {
         };
         if asks {
             let reading = bench.clock.now();
-            if time == Time::Steady {
-                now = now.saturating_add_millis(reading.monotonic.nanos_since(seen.monotonic) / 1_000_000);
-            }
+            now = now.saturating_add_millis(reading.monotonic.nanos_since(seen.monotonic) / 1_000_000);
             now = now.max(reading.wall);
             seen = reading;
         }

@@ -3,6 +3,8 @@
 
 #[path = "../../../../std-runtime/tests/confirmations/bench.rs"]
 mod bench;
+#[path = "../../../../std-runtime/tests/confirmations/clocks.rs"]
+mod clocks;
 #[path = "../../../../std-runtime/tests/confirmations/model.rs"]
 mod model;
 mod on_disk;
@@ -53,14 +55,18 @@ every_store!(sqlite);
 every_store_of_grants!(sqlite);
 every_shared_store!(sqlite: at);
 
+mod clock {
+    crate::clocks::every_clock!(sqlite: sqlite, at);
+}
+
 #[test]
 fn n2_sqlite_refines_the_model() {
-    model::refines(&sqlite, 12, false, model::Time::Latest);
+    model::refines(&sqlite, 12, false, model::SetBack::GivesUp);
 }
 
 #[test]
 fn c2_sqlite_refines_the_model_while_the_clock_steps() {
-    model::refines(&sqlite, 12, true, model::Time::Latest);
+    model::refines(&sqlite, 12, true, model::SetBack::GivesUp);
 }
 
 #[test]
