@@ -43,7 +43,7 @@ pub struct Database {
     wait: Duration,
     /// The file that was opened. Its path may come to lead elsewhere, where nobody would find what is written.
     identity: Identity,
-    line: Line,
+    line: Box<Line>,
     last_error: Mutex<Option<String>>,
     #[cfg(test)]
     pub(crate) faults: crate::faults::Faults,
@@ -73,7 +73,7 @@ impl Database {
             identity: private_file::look_at(&path)?,
             path,
             wait,
-            line: Line::default(),
+            line: Box::default(),
             last_error: Mutex::default(),
             #[cfg(test)]
             faults: crate::faults::Faults::default(),

@@ -127,15 +127,7 @@ pub(super) fn open(config: &Config, files: &StateFiles, extra: Option<SharedAudi
     let upkeep = Upkeep::of(&log, &waiting, config, &files.audit, audit.clone(), |builder| {
         builder.redact(&config.redacted_fields).policy_digest(config.digest()).digest_key(digest_key)
     })?;
-    Ok(Stores {
-        authorizer,
-        upkeep: Arc::new(upkeep),
-        budgets,
-        waiting,
-        log,
-        audit,
-        digest_key,
-    })
+    Ok(Stores { authorizer, upkeep: Arc::new(upkeep), budgets, waiting, log, audit, digest_key })
 }
 
 /// Keeps the command's own directory out of a repository: what is in it belongs to one machine. That it couldn't be done
