@@ -189,6 +189,104 @@ fn j10_every_change_shows() {
     assert!(drive(READ, "r3", &audit).is_err());
 }
 
+/// J10: against the head of a checkpoint every single change of a byte, deletion, swap, copy and cut of the rows shows, and every fork,
+/// also where the head that the file keeps was changed with it.
+#[test]
+fn j10_every_change_of_a_row_shows_against_a_checkpoint() {
+    let place = Place::new();
+    let audit = place.open().expect("new");
+    for call in ["r1", "r2", "r3"] {
+        drive(READ, call, &audit).expect("written");
+    }
+    drive(DONE, "r4", &audit).expect("written");
+    let head = audit.head();
+    drop(audit);
+    let operator = rusqlite::Connection::open(place.path()).expect("a database");
+    operator
+        .execute_batch(
+            "PRAGMA synchronous = OFF; DROP TRIGGER audit_is_not_changed; DROP TRIGGER audit_is_not_cut; \
+             DROP TRIGGER audit_grew; DROP TRIGGER audit_put_aside;",
+        )
+        .expect("the operator may");
+    let mut rows = operator.prepare("SELECT seq, hash, line FROM audit ORDER BY seq").expect("a table");
+    let rows: Vec<(i64, [u8; 32], String)> = rows
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .expect("rows")
+        .collect::<Result<_, _>>()
+        .expect("rows");
+    let database = Database::open(place.path()).expect("a database");
+    let intact = || {
+        let report = SqliteAudit::verify_in(&database, Expected::new(None, Some(head)));
+        report.is_ok_and(|report| report.is_intact())
+    };
+    let put = |rows: &[(i64, [u8; 32], String)]| {
+        operator.execute("DELETE FROM audit", []).expect("the operator may");
+        for (at, (_, hash, line)) in rows.iter().enumerate() {
+            let seq = i64::try_from(at).expect("few") + 1;
+            let sql = "INSERT INTO audit (seq, hash, line) VALUES (?1, ?2, ?3)";
+            operator.execute(sql, (seq, hash, line)).expect("the operator may");
+        }
+        // The file's own head goes with it: the checkpoint alone tells.
+        if let Some((_, hash, _)) = rows.last() {
+            let sql = "UPDATE audit_head SET seq = (SELECT max(seq) FROM audit), hash = ?1";
+            operator.execute(sql, [hash]).expect("the operator may");
+        }
+    };
+    assert!(intact());
+    for (seq, _, line) in &rows {
+        for at in 0..line.len() {
+            let mut bytes = line.clone().into_bytes();
+            bytes[at] ^= 1;
+            let Ok(edited) = String::from_utf8(bytes) else { continue };
+            operator.execute("UPDATE audit SET line = ?1 WHERE seq = ?2", (&edited, seq)).expect("the operator may");
+            assert!(!intact(), "byte {at} of line {seq}");
+        }
+        operator.execute("UPDATE audit SET line = ?1 WHERE seq = ?2", (line, seq)).expect("the operator may");
+    }
+    assert!(intact());
+    for one in 0..rows.len() {
+        let mut deleted = rows.clone();
+        deleted.remove(one);
+        let mut cut = rows.clone();
+        cut.truncate(one);
+        let mut changed = vec![deleted, cut];
+        for other in 0..rows.len() {
+            let mut copied = rows.clone();
+            copied.insert(other, rows[one].clone());
+            let mut swapped = rows.clone();
+            swapped.swap(one, other);
+            changed.push(copied);
+            if one != other {
+                changed.push(swapped);
+            }
+        }
+        for changed in changed {
+            put(&changed);
+            assert!(!intact(), "{changed:?}");
+        }
+    }
+    // Written anew from some line on, in a chain of its own, and longer.
+    for from in 0..rows.len() {
+        let mut fork = rows[..from].to_vec();
+        let mut end = from.checked_sub(1).map_or(Head::EMPTY, |last| Head {
+            seq: from as u64,
+            hash: callgate_core::digest::Digest::from_bytes(rows[last].1),
+        });
+        for at in from..=rows.len() {
+            let record = format!(r#"{{"v":1,"kind":"note","at":"2026-01-01T00:00:00.000Z","note":"{at}"}}"#);
+            let mut line = String::new();
+            end = callgate_std::audit::line::append(&end, &record, &mut line).expect("a record");
+            fork.push((0, *end.hash.as_bytes(), line.trim_end().to_owned()));
+        }
+        put(&fork);
+        let report = SqliteAudit::verify_in(&database, Expected::default()).expect("readable");
+        assert!(report.is_intact(), "by itself it holds: {report:?}");
+        assert!(!intact(), "written anew from line {from} on");
+    }
+    put(&rows);
+    assert!(intact());
+}
+
 /// J8: what cannot be written after its effect waits, bounded, and is written once.
 #[test]
 #[cfg(unix)]
