@@ -6,11 +6,12 @@ mod audit;
 mod behind;
 mod conformance;
 mod grants;
+mod operations;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use callgate_core::name::{NameError, check_label, check_principal, check_scope};
+use callgate_core::name::{NameError, check_label, check_operation, check_principal, check_scope};
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
@@ -24,6 +25,7 @@ pub(crate) use audit::{
 pub(crate) use behind::{PinArgs, PinsCommand, PinsListArgs, ProxyArgs};
 pub(crate) use conformance::{ConformanceArgs, ConformanceCommand, ProfileName, ReportFormat, SubjectArgs};
 pub(crate) use grants::{GrantArgs, GrantedArguments, GrantsArgs, RevokeArgs};
+pub(crate) use operations::{OperationsCommand, OperationsListArgs, SettleArgs};
 
 const ABOUT: &str = "The gate that every tool call of an AI agent passes";
 const LONG_ABOUT: &str = "\
@@ -112,6 +114,9 @@ pub(crate) enum Command {
     /// See what waits for an approver, and approve or deny it
     #[command(subcommand)]
     Approvals(ApprovalsCommand),
+    /// See what became of operations, and settle those in doubt
+    #[command(subcommand)]
+    Operations(OperationsCommand),
     /// Make the text to sign as a yes to one call
     Sign(SignArgs),
     /// Walk one call to every end of the gate, and show outcome, effect and record
@@ -193,6 +198,9 @@ pub(crate) struct CallArgs {
     /// Run the call that this token was given for. Arguments that stand beside it count for nothing
     #[arg(long, value_name = "TOKEN", conflicts_with = "plan")]
     pub(crate) confirm: Option<String>,
+    /// Make the call at most once under this id: the same call with the same id gets the result of the one that ran
+    #[arg(long, value_name = "ID", value_parser = operation)]
+    pub(crate) operation: Option<String>,
     /// Present a signed yes to this call: what `callgate sign` made, byte for byte
     #[arg(long, value_name = "FILE", conflicts_with_all = ["plan", "confirm"], value_hint = ValueHint::FilePath)]
     pub(crate) signed: Option<PathBuf>,
@@ -432,6 +440,10 @@ fn channel(text: &str) -> Result<String, NameError> {
 
 fn principal(text: &str) -> Result<String, NameError> {
     check_principal(text).map(|()| text.to_owned())
+}
+
+fn operation(text: &str) -> Result<String, NameError> {
+    check_operation(text).map(|()| text.to_owned())
 }
 
 fn scope(text: &str) -> Result<String, NameError> {

@@ -102,6 +102,12 @@ impl Report {
         if is("cache_served") {
             notes.push("served from a cache; the tool did not run".to_owned());
         }
+        if is("replayed") {
+            notes.push("the result of an earlier call of this operation; the tool did not run again".to_owned());
+        }
+        if is("journal_pending") {
+            notes.push("the journal does not know the end of this call: its operation will be in doubt".to_owned());
+        }
         if is("timeout_exceeded") {
             let seconds = |name| self.meta(name).map_or_else(String::new, Value::to_string);
             notes.push(format!(

@@ -116,6 +116,10 @@ impl<'c> Plan<'c> {
             .audit(stores.audit.clone())
             .digest_key(stores.digest_key)
             .cancelled_when(crate::interrupt::happened);
+        let builder = match stores.waiting.journal() {
+            Some(journal) => builder.journal(journal),
+            None => builder,
+        };
         Ok(Open { gate: builder.build()?, stores })
     }
 
@@ -160,8 +164,12 @@ impl<'c> Plan<'c> {
             .confirmations(Blocking(stores.waiting.store()))
             .audit(Blocking(stores.audit.clone()))
             .digest_key(stores.digest_key)
-            .with_approvers()
-            .build()?;
+            .with_approvers();
+        let gate = match stores.waiting.journal() {
+            Some(journal) => gate.journal(Blocking(journal)),
+            None => gate,
+        };
+        let gate = gate.build()?;
         Ok(OpenAsync { gate, stores })
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callgate_core::audit::chain::Head;
 use callgate_core::limit::{LimitKey, Quota};
 use callgate_core::time::Timestamp;
-use callgate_sqlite::{Database, SqliteAudit, SqliteConfirmations, SqliteLimiter};
+use callgate_sqlite::{Database, SqliteAudit, SqliteConfirmations, SqliteJournal, SqliteLimiter};
 use callgate_std::audit::{JsonlAudit, LostCall, Retention, SharedAudit};
 use callgate_std::clock::SystemClock;
 use callgate_std::confirmations::{Capacity, ConfirmationStore, FILE_CAPACITY, FileConfirmations};
@@ -157,6 +157,14 @@ impl Waiting {
                 Self::Database(Arc::new(store))
             }
         })
+    }
+
+    /// Operations and their results, which only a database keeps: with files of text calls of operations are refused.
+    pub(crate) fn journal(&self) -> Option<Arc<SqliteJournal>> {
+        match self {
+            Self::Database(store) => Some(Arc::new(SqliteJournal::on(Arc::clone(store.database())))),
+            Self::Text(_) => None,
+        }
     }
 
     /// As the gate takes them.

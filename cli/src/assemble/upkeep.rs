@@ -9,6 +9,7 @@ use callgate_std::audit::{LostCall, Retention, Segments, SharedAudit};
 use callgate_std::clock::SystemClock;
 use callgate_std::confirmations::TicketView;
 use callgate_std::gate::{Gate, GateBuilder};
+use callgate_std::journal::OperationView;
 use callgate_std::registry::Registry;
 
 use super::stores::{Log, Waiting};
@@ -34,6 +35,8 @@ pub(crate) struct Found {
     pub(crate) lost: Vec<LostCall>,
     /// Requests whose call was not heard of within its lease.
     pub(crate) in_doubt: Vec<TicketView>,
+    /// Operations whose call was not heard of within its lease.
+    pub(crate) operations: Vec<OperationView>,
     /// What could not be looked after.
     pub(crate) troubles: Vec<String>,
 }
@@ -52,6 +55,10 @@ impl Upkeep {
         settings: impl FnOnce(GateBuilder) -> GateBuilder,
     ) -> Result<Self, AssembleError> {
         let builder = Gate::builder(Registry::default()).unlimited().confirmations(waiting.store()).audit(audit);
+        let builder = match waiting.journal() {
+            Some(journal) => builder.journal(journal),
+            None => builder,
+        };
         Ok(Self {
             desk: settings(builder).build()?,
             log: log.clone(),
@@ -80,6 +87,15 @@ impl Upkeep {
             Err(fault) => {
                 let error = self.waiting.last_error().unwrap_or_else(|| fault.to_string());
                 found.troubles.push(format!("what waits was not looked after: {error}"));
+            }
+        }
+        if self.waiting.journal().is_some() {
+            match self.desk.operations().reap() {
+                Ok(operations) => found.operations = operations,
+                Err(fault) => {
+                    let error = self.waiting.last_error().unwrap_or_else(|| fault.to_string());
+                    found.troubles.push(format!("operations were not looked after: {error}"));
+                }
             }
         }
         if let Some(settings) = &self.keeping.checkpoint {
@@ -142,7 +158,13 @@ impl Found {
         let in_doubt = self.in_doubt.iter().map(|ticket| {
             format!("approval {} of {} is in doubt: its call was not heard of", ticket.ticket, ticket.tool)
         });
-        lost.chain(in_doubt).chain(self.troubles.iter().cloned()).collect()
+        let operations = self.operations.iter().map(|operation| {
+            format!(
+                "operation {} of {} is in doubt: request {} was not heard of",
+                operation.operation, operation.tool, operation.request_id
+            )
+        });
+        lost.chain(in_doubt).chain(operations).chain(self.troubles.iter().cloned()).collect()
     }
 }
 

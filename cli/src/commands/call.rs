@@ -38,7 +38,10 @@ pub(super) fn run(args: &CallArgs, setting: &Setting, terminal: &mut Terminal) -
     let consent = consent::granted(args, &arguments, &context.borrow(), &config, &open)?;
     let caller = CallContext { signature: consent.as_ref().map(Granted::consent), ..context.borrow() };
     let shown = {
-        let outcome = open.gate.call(&caller, request);
+        let outcome = match &args.operation {
+            Some(operation) => open.gate.call_operation(&caller, operation, request),
+            None => open.gate.call(&caller, request),
+        };
         show(&outcome, &caller, args, setting, &open, config.confirmation.ttl, terminal)
     };
     if let Some(error) = open.close() {
@@ -81,12 +84,7 @@ fn show(
     } else {
         terminal.err.print(&report.notes(err));
         if outcome.asks() {
-            let again = Again {
-                command: super::command(setting),
-                tool: &args.tool,
-                options: caller::options(&args.caller),
-                ttl,
-            };
+            let again = Again { command: super::command(setting), tool: &args.tool, options: options(args), ttl };
             terminal.out.print(&report.question(&again, out));
         } else if outcome.success() && context.mode == Mode::Plan {
             terminal.out.print(&report.plan(terminal.out.view_width(), out));
@@ -109,6 +107,16 @@ fn show(
     Ok(exit(outcome))
 }
 
+/// The options that make the same call again, but for its token.
+fn options(args: &CallArgs) -> String {
+    let mut options = caller::options(&args.caller);
+    if let Some(operation) = &args.operation {
+        options.push_str(" --operation ");
+        options.push_str(&caller::shell_word(operation));
+    }
+    options
+}
+
 /// What would help.
 fn help<O, F, X>(
     end: &End<O, F, X>,
@@ -120,6 +128,15 @@ fn help<O, F, X>(
     match code {
         Code::ToolNotFound => Some(tools::suggestion(gate, &args.tool, context)),
         Code::ConfirmationInvalid => Some("ask anew: make the call without --confirm".to_owned()),
+        Code::OperationUnsupported => Some(match context.known_principal() {
+            Some(_) => "keep what waits in a database (`state.file`): files of text keep no operations".to_owned(),
+            None => "say who calls: --principal NAME".to_owned(),
+        }),
+        Code::OperationConflict => Some("give each call an id of its own, and the same call the same id".to_owned()),
+        Code::UnknownOutcome => Some(
+            "`callgate operations list` names it; whoever finds out settles it by `callgate operations resolve`"
+                .to_owned(),
+        ),
         Code::Forbidden | Code::Unauthorized if !matches!(end, End::Failed(_)) => {
             let options = caller::options(&args.caller);
             Some(format!("`callgate inspect {}{options}` explains what holds", caller::shell_word(&args.tool)))

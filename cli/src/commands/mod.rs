@@ -10,6 +10,7 @@ mod consent;
 mod demo;
 mod init;
 mod inspect;
+mod operations;
 #[cfg(feature = "mcp")]
 mod pins;
 #[cfg(feature = "mcp")]
@@ -82,6 +83,7 @@ fn run(line: CommandLine, terminal: &mut Terminal) -> Result<Exit, Trouble> {
         Command::Pins(command) => pins::run(&command, &setting, terminal),
         Command::Inspect(args) => inspect::run(&args, &setting, terminal),
         Command::Approvals(command) => approvals::run(&command, &setting, terminal),
+        Command::Operations(command) => operations::run(&command, &setting, terminal),
         Command::Sign(args) => sign::run(&args, &setting, terminal),
         Command::Demo => demo::run(terminal),
         Command::Audit(AuditCommand::Tail(args)) => audit::tail(&args, &setting, terminal),

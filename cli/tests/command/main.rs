@@ -25,6 +25,7 @@ mod grants;
 mod init_from;
 mod interrupted;
 mod main_job;
+mod operations;
 mod output;
 mod readme;
 mod rotation;

@@ -90,7 +90,8 @@ fn j1_what_was_not_heard_of_is_closed_by_hand() {
     assert_eq!(
         json,
         serde_json::json!({
-            "lost": [{"request_id": "r1", "tool": "dies", "line": 1}], "in_doubt": [], "troubles": []
+            "lost": [{"request_id": "r1", "tool": "dies", "line": 1}], "in_doubt": [], "operations": [],
+            "troubles": []
         })
     );
     assert_eq!(world.run(&["audit", "reap", "--json"]).ok().json()["lost"], serde_json::json!([]));

@@ -18,10 +18,13 @@ use serde_json::Value;
 
 use super::question::{self, Answer};
 use super::state::Bound;
-use super::{Arguments, Caller, Parts, TOKEN_META, extension, is_stateless, result};
+use super::{Arguments, Caller, OPERATION_META, Parts, TOKEN_META, extension, is_stateless, result};
 
 /// Stands in for a token where what a client brought is none: the gate refuses it, and records that it did.
 const NO_TOKEN: &str = "invalid";
+
+/// Stands in for the id of an operation where what a client brought is none: the gate refuses it as well.
+const NO_OPERATION: &str = "";
 
 const DECLINED: &str = "CONFIRMATION_INVALID: the user declined this call. Nothing has run. Do not ask for the same again unless the user wants it.";
 const UNANSWERED: &str = "CONFIRMATION_INVALID: the confirmation was not answered. Nothing has run.";
@@ -130,6 +133,9 @@ impl ToolCall<'_> {
             .map_err(|_| ErrorData::internal_error("there is no randomness to name the call with", None))?;
         let cancellation = Cancellation::new();
         let mut options = CallOptions::new().cancelled_by(cancellation.clone());
+        if let Some(operation) = self.context.meta.0.0.get(OPERATION_META) {
+            options = options.of_operation(operation.as_str().unwrap_or(NO_OPERATION));
+        }
         let mut progress = None;
         if let Some(told) = self.context.meta.get_progress_token() {
             let (sender, receiver) = async_channel::bounded(PENDING_UPDATES);

@@ -43,6 +43,9 @@ pub const DEFAULT_PAGE: usize = 100;
 /// The member of a request's `_meta` that holds a confirmation token: beside the arguments, where a program can put it.
 pub const TOKEN_META: &str = "callgate/confirm_token";
 
+/// The member of a request's `_meta` that holds the id of the operation that the call is one of; see [`callgate_std::journal`].
+pub const OPERATION_META: &str = "callgate/operation";
+
 /// A gate as an MCP server. Cheap to clone; clones share everything.
 ///
 /// Who calls is said by the transport, in the extensions of each message, or else is the one [`caller`](Self::with_caller) of the

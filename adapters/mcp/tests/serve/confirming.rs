@@ -215,3 +215,31 @@ async fn a_client_that_cannot_ask_gets_a_token_to_come_back_with() {
         assert_eq!(world.deleted.load(Ordering::SeqCst), before + 1);
     }
 }
+
+/// J3: a client that asks again under the id of an operation gets its result, and nothing runs twice; what is no id is refused, not ignored.
+#[tokio::test]
+async fn j3_a_client_that_asks_again_gets_the_result() {
+    let world = world();
+    let mut raw = world.raw().await;
+    let call = |id: u64, operation: Value, token: Option<&str>| {
+        let mut meta = json!({"callgate/operation": operation});
+        if let Some(token) = token {
+            meta["callgate/confirm_token"] = token.into();
+        }
+        let params = json!({"name": "notes.delete", "arguments": {"id": 1}, "_meta": meta});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    let asked = raw.ask(call(1, json!("o-1"), None)).await;
+    let token = asked["result"]["structuredContent"]["confirm_token"].as_str().unwrap().to_owned();
+    let first = raw.ask(call(2, json!("o-1"), Some(&token))).await;
+    // Whoever asks again needs no token.
+    let again = raw.ask(call(3, json!("o-1"), None)).await;
+    assert_eq!(first["result"]["content"], again["result"]["content"]);
+    assert_eq!(again["result"]["content"][0]["text"], "deleted");
+    assert_eq!(again["result"]["_meta"]["callgate/outcome"]["replayed"], true, "{again}");
+    for (id, operation) in [(4, json!("no id")), (5, json!(7))] {
+        let refused = raw.ask(call(id, operation, None)).await;
+        assert_eq!(refused["result"]["isError"], true, "{refused}");
+    }
+    assert_eq!(world.deleted.load(Ordering::SeqCst), 1);
+}

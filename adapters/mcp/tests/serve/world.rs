@@ -12,6 +12,7 @@ use callgate_mcp::server::{Caller, McpServer, ServeError};
 use callgate_std::audit::MemoryAudit;
 use callgate_std::cancellation::Cancellation;
 use callgate_std::failure::Failure;
+use callgate_std::journal::MemoryJournal;
 use callgate_std::output::Reply;
 use callgate_std::registry::Registry;
 use callgate_std::tool::Tool;
@@ -85,6 +86,7 @@ pub(crate) fn world() -> World {
         .unwrap();
     let audit = MemoryAudit::new();
     let gate = Gate::builder(registry, Tokio::current().unwrap())
+        .journal(Immediate(MemoryJournal::default()))
         .audit(Immediate(audit.clone()))
         .accept_reserved_argument()
         .unlimited()

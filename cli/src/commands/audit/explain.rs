@@ -250,6 +250,20 @@ impl Explained<'_> {
         }
     }
 
+    /// What it had to do with its operation.
+    fn operation(&self) -> Option<String> {
+        let id = self.end.get("operation")?.as_str()?;
+        let id = Strict(id);
+        Some(match (text(self.end, "end").as_str(), self.end.get("attempt")) {
+            ("replayed", _) => {
+                format!("operation {id}: it was given the result of an earlier call of it, and ran nothing")
+            }
+            ("operation_refused", _) => format!("operation {id}: it was refused ({})", text(self.end, "check")),
+            (_, Some(attempt)) => format!("operation {id}: attempt {attempt}"),
+            (_, None) => format!("operation {id}: it came not so far as to claim it"),
+        })
+    }
+
     /// What of the record is as a replay makes it, and what is not.
     fn compared(&self) -> Vec<(&'static str, &'static str)> {
         let Replay::Made(made) = self.replay else { return Vec::new() };
@@ -342,6 +356,9 @@ impl Explained<'_> {
         }
         out.push_str(&table.render(width, brush));
         out.push_str(&format!("  ended as {}, effect {}\n", text(record, "end"), text(record, "effect")));
+        if let Some(operation) = self.operation() {
+            out.push_str(&format!("  {}\n", visible(&operation)));
+        }
         out.push_str(&format!("\n{}\n", brush.paint(BOLD, "replayed with the configuration of now")));
         let (same, verdict) = self.verdict();
         out.push_str(&format!("  {}\n", brush.paint(if same { GOOD } else { WARN }, visible(&verdict))));
@@ -370,6 +387,7 @@ impl Explained<'_> {
             "records": self.own.iter().filter_map(|record| record.get("seq")).collect::<Vec<_>>(),
             "stages": stages,
             "confirmation": self.confirmation(),
+            "operation": self.operation(),
             "replay": {"same_decision": same, "says": verdict, "compared": compared},
             "unknown": self.unknown(),
         })

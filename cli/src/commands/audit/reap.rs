@@ -19,7 +19,7 @@ pub(in crate::commands) fn reap(args: &ReapArgs, setting: &Setting, terminal: &m
     }
     if args.json {
         terminal.out.line(json_of(&found));
-    } else if found.lost.is_empty() && found.in_doubt.is_empty() {
+    } else if found.lost.is_empty() && found.in_doubt.is_empty() && found.operations.is_empty() {
         terminal.err.line("nothing was left open longer than its lease");
     } else {
         for told in (Found { troubles: Vec::new(), ..found.clone() }).told() {
@@ -50,5 +50,10 @@ fn json_of(found: &Found) -> Value {
             })
         })
         .collect::<Value>();
-    json!({ "lost": lost, "in_doubt": in_doubt, "troubles": found.troubles })
+    let operations = found
+        .operations
+        .iter()
+        .map(|view| json!({ "operation": view.operation, "tool": view.tool, "request_id": view.request_id }))
+        .collect::<Value>();
+    json!({ "lost": lost, "in_doubt": in_doubt, "operations": operations, "troubles": found.troubles })
 }
