@@ -80,24 +80,36 @@ impl SqliteConfirmations {
     }
 
     /// One atomic step, at the time by it. A failure is reported.
+    ///
+    /// A step that failed has not seen that the clock was set back: the next one does, and forgets what waits, again where that is not
+    /// known to be done (invariant C2).
     fn step<R>(&self, rule: impl FnOnce(&Shelf<'_>) -> Result<R, DatabaseError>) -> Result<R, StoreFault> {
+        let mut unseen = None;
         let result = self.database.step(|link| {
             // Read when it is this step's turn: a reading from before would look like a clock that was set back.
             let reading = self.clock.now();
             let seen = link.one("SELECT time_ms FROM confirmations", [], |row| row.get(0))?;
             let seen = from_millis(seen).map_err(|reason| link.damaged(reason))?;
-            let time = lock(&self.time).step(seen, reading);
+            let (before, time) = {
+                let mut passing = lock(&self.time);
+                (*passing, passing.step(seen, reading))
+            };
             let shelf = Shelf { link, now: time.now, capacity: &self.capacity };
-            if time.set_back {
-                link.execute("UPDATE grants SET revoked = 1", [])?;
-                link.execute("DELETE FROM tickets WHERE state NOT IN ('reserved', 'in_doubt')", [])?;
-                let sql = "UPDATE tickets SET held_until_ms = max(held_until_ms - ?1, 0) WHERE state = 'reserved'";
-                link.execute(sql, [i64::try_from(time.back_ms).unwrap_or(i64::MAX)])?;
-                shelf.keep_time()?;
+            if !time.set_back {
+                return rule(&shelf);
             }
-            rule(&shelf)
+            unseen = Some(before);
+            let result = shelf.forget(time.back_ms).and_then(|()| rule(&shelf));
+            if result.is_err() {
+                // Before it is anybody else's turn.
+                *lock(&self.time) = before;
+            }
+            result
         });
         result.map_err(|error| {
+            if let Some(before) = unseen {
+                *lock(&self.time) = before;
+            }
             self.database.report(&error);
             StoreFault
         })
@@ -287,6 +299,15 @@ impl Shelf<'_> {
             self.keep_time()?;
         }
         Ok(Some(answer))
+    }
+
+    /// Forgets what waits where the clock was set back by so much. What is held is held until as much earlier.
+    fn forget(&self, back_ms: u64) -> Result<(), DatabaseError> {
+        self.link.execute("UPDATE grants SET revoked = 1", [])?;
+        self.link.execute("DELETE FROM tickets WHERE state NOT IN ('reserved', 'in_doubt')", [])?;
+        let sql = "UPDATE tickets SET held_until_ms = max(held_until_ms - ?1, 0) WHERE state = 'reserved'";
+        self.link.execute(sql, [i64::try_from(back_ms).unwrap_or(i64::MAX)])?;
+        self.keep_time()
     }
 
     fn keep_time(&self) -> Result<(), DatabaseError> {

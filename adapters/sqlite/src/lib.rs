@@ -49,6 +49,8 @@ mod nonces;
 mod schema;
 #[cfg(test)]
 mod shared_tests;
+#[cfg(test)]
+mod step_tests;
 mod ticket;
 mod turn;
 

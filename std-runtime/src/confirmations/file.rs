@@ -140,14 +140,16 @@ impl FileConfirmations {
 
     /// One atomic step: alone among all threads and processes, from the file and back.
     fn step<R>(&self, rule: impl FnOnce(&mut Table, Timestamp) -> (R, Changed)) -> Result<R, ConfirmationFileError> {
-        let mut passing = lock(&self.time);
+        let mut time = lock(&self.time);
         let lock_path = self.path.with_added_extension("lock");
         let lock_file = private_file::open(&lock_path, Open::ReadWrite)?;
         private_file::lock(&lock_file, &lock_path, WAIT)?;
         // Read when it is this step's turn: a reading from before would look like a clock that was set back.
         let reading = self.clock.now();
-        let State { mut table, time } = self.read()?;
-        let WallTime { now, set_back, back_ms } = passing.step(time, reading);
+        let State { mut table, time: seen } = self.read()?;
+        // Kept when the step is: one that fails has not seen that the clock was set back, and the next one does.
+        let mut passed = *time;
+        let WallTime { now, set_back, back_ms } = passed.step(seen, reading);
         let mut changed = Changed::No;
         if set_back {
             table.clear(back_ms);
@@ -158,6 +160,7 @@ impl FileConfirmations {
             let content = state::write(&table, now).map_err(|error| self.damaged(&error))?;
             private_file::replace(&self.path, content.as_bytes())?;
         }
+        *time = passed;
         Ok(answer)
     }
 

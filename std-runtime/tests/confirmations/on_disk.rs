@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use callgate_core::confirm::TOKEN_TEXT;
 use callgate_core::digest::Digest;
@@ -131,4 +132,19 @@ fn n6_an_unknown_version_is_refused_by_name() {
 
     fs::write(shop.path(), content.replace("confirmations", "accounts")).expect("ours");
     assert!(matches!(shop.open(2), Err(ConfirmationFileError::Damaged { .. })));
+}
+
+/// C2, F1: a step that fails has not seen that the clock was set back. The next one does, and forgets what waits.
+#[test]
+fn c2_a_step_that_fails_leaves_a_clock_that_was_set_back_to_the_next() {
+    let shop = Shop::new();
+    let store = shop.open(1).expect("new");
+    let ticket = store.issue(&request(1), TTL).expect("room").token.hash();
+    shop.clock.advance(Duration::from_secs(600));
+    shop.clock.step_wall(-600_000);
+    let in_the_way = shop.path().with_added_extension("new");
+    fs::create_dir(&in_the_way).expect("ours");
+    assert!(store.load(ticket).is_err(), "it cannot be written that the ticket is forgotten");
+    fs::remove_dir(&in_the_way).expect("ours");
+    assert!(store.load(ticket).expect("answers").is_none(), "its life would be longer than it was given");
 }
