@@ -127,7 +127,7 @@ fn n6_an_unknown_version_is_refused_by_name_and_left_as_it_is() {
         let before = place.bytes();
         match Database::open(place.path()) {
             Err(error @ DatabaseError::UnknownVersion { .. }) => {
-                assert!(error.to_string().contains(&version.to_string()))
+                assert!(error.to_string().contains(&version.to_string()));
             }
             other => panic!("{other:?}"),
         }
