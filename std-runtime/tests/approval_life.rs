@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use callgate_core::code::{Code, Effect};
@@ -21,8 +21,9 @@ use callgate_std::entropy::SeededEntropy;
 use callgate_std::failure::Failure;
 use callgate_std::gate::{DecisionFault, Gate};
 use callgate_std::output::Reply;
-use callgate_std::registry::Registry;
+use callgate_std::registry::{Registry, SharedRegistry};
 use callgate_std::tool::Tool;
+use callgate_std::view::View;
 use serde_json::Value;
 
 const ALICE: CallContext<'static> =
@@ -221,5 +222,58 @@ fn f6_an_irreversible_tool_refuses_a_store_below_its_bar() {
         let outcome = gate.call(&ALICE, Request { tool: "pay", arguments: b"{}", token: None });
         assert_eq!(outcome.asks(), asks, "{dangerous} {bar:?}");
         assert_eq!(outcome.code(), (!asks).then_some(Code::StoreUnavailable));
+    }
+}
+
+/// A4, G4: a call that comes back is looked up again, in the registry and the view as they are then. What its tool no longer is, or the
+/// caller no longer sees, does not run; that anything else came or went does not matter.
+#[test]
+fn a4_a_view_and_a_registry_that_changed_are_looked_at_again() {
+    let ran = Arc::new(AtomicU64::new(0));
+    let pay = |version| {
+        let runs = Arc::clone(&ran);
+        Tool::builder("pay").description("Pays").version(version).mutating().confirm(ConfirmBy::Caller).handler(
+            move |_| {
+                runs.fetch_add(1, Ordering::Relaxed);
+                Ok(Reply::new(1))
+            },
+        )
+    };
+    let other = || Tool::builder("other").description("Does nothing").handler(|_| Ok(Reply::new(1)));
+    let registry = |version| Registry::builder().add(pay(version)).build().expect("good tools");
+    let shared = SharedRegistry::new(registry("1"));
+    for admits in [false, true] {
+        let open = Arc::new(AtomicBool::new(true));
+        let is_open = Arc::clone(&open);
+        let view = View::of(shared.clone(), "v").with_all().only_if(move |_, _| is_open.load(Ordering::Relaxed));
+        let view = if admits { view.admitting() } else { view };
+        let gate = Gate::builder(view).build().expect("a good gate");
+        let call = |token: Option<&str>| {
+            let outcome = gate.call(&ALICE, Request { tool: "pay", arguments: b"{}", token });
+            let json: Value = serde_json::from_str(&outcome.to_json().expect("text")).expect("JSON");
+            (outcome.code(), json["data"]["confirm_token"].as_str().map(str::to_owned))
+        };
+        let ask = || call(None).1.expect("it asks");
+        let redeem = |token: &str| (call(Some(token)).0, ran.swap(0, Ordering::Relaxed));
+
+        let token = ask();
+        open.store(false, Ordering::Relaxed);
+        let outside = if admits { Code::CapabilityDenied } else { Code::ToolNotFound };
+        assert_eq!(redeem(&token), (Some(outside), 0), "it is not in view");
+        open.store(true, Ordering::Relaxed);
+        assert_eq!(redeem(&token), (None, 1), "what is not in view spends nothing");
+
+        let token = ask();
+        drop(shared.swap(registry("2")));
+        assert_eq!(redeem(&token), (Some(Code::ConfirmationInvalid), 0), "it is another definition");
+        drop(shared.swap(registry("1")));
+        assert_eq!(redeem(&token), (Some(Code::ConfirmationInvalid), 0), "A6: it is burnt");
+
+        let token = ask();
+        drop(shared.swap(Registry::builder().build().expect("no tool")));
+        assert_eq!(redeem(&token), (Some(Code::ToolNotFound), 0), "it is gone");
+        drop(shared.swap(Registry::builder().add(other()).add(pay("1")).build().expect("good tools")));
+        assert_eq!(redeem(&token), (None, 1), "the same tool, beside another one");
+        drop(shared.swap(registry("1")));
     }
 }

@@ -32,6 +32,7 @@ use callgate_std::tool::Tool;
 use serde_json::Value;
 
 mod points;
+mod race;
 
 use points::{Ends, Log, POINTS, Store};
 

@@ -1,7 +1,7 @@
 //! Named places within a call at which a process ends.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::context::CallContext;
@@ -33,7 +33,14 @@ pub(crate) const POINTS: [&str; 12] = [
 pub(crate) struct Ends {
     place: Option<(String, u64)>,
     passed: AtomicU64,
+    /// How many claims were refused.
+    refused: AtomicU64,
+    /// Where this process waits for another one, the next time that it comes there.
+    pub(crate) meets: Mutex<Option<Meeting>>,
 }
+
+/// A place, and how to wait there.
+pub(crate) type Meeting = (&'static str, fn());
 
 impl Ends {
     /// What the environment says, as `claim.after 3`; nowhere if it says nothing.
@@ -43,10 +50,19 @@ impl Ends {
             assert!(POINTS.contains(&place), "there is no place {place}");
             (place.to_owned(), times.parse().expect("a number"))
         });
-        Arc::new(Self { place, passed: AtomicU64::new(0) })
+        Arc::new(Self { place, ..Self::default() })
+    }
+
+    /// How many claims the store has refused.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Ordering::SeqCst)
     }
 
     pub(crate) fn at(&self, place: &str) {
+        let meeting = self.meets.lock().expect("no panic").take_if(|meeting| meeting.0 == place);
+        if let Some((_, wait)) = meeting {
+            wait();
+        }
         if let Some((ends, times)) = &self.place
             && ends == place
             && self.passed.fetch_add(1, Ordering::SeqCst) + 1 == *times
@@ -82,7 +98,9 @@ impl ConfirmationStore for Store {
     }
 
     fn claim(&self, ticket: Digest, presented: &Presented) -> Result<Result<By, Refusal>, StoreFault> {
-        self.1.around("claim", || self.0.claim(ticket, presented))
+        let claimed = self.1.around("claim", || self.0.claim(ticket, presented));
+        self.1.refused.fetch_add(u64::from(matches!(claimed, Ok(Err(_)))), Ordering::SeqCst);
+        claimed
     }
 
     fn finish(&self, finish: &Finish) -> Result<Result<(), FinishError>, StoreFault> {
