@@ -7,12 +7,12 @@ use callgate_core::audit::{Kind, Record};
 use callgate_core::call::{Call, Confirm, Ended, Load, Lookup};
 use callgate_core::clamp::Clamp;
 use callgate_core::confirm::LEASE_SLACK_MS;
-use callgate_core::context::CallContext;
+use callgate_core::context::{CallContext, SignedConsent};
 use callgate_core::digest::DigestKey;
 use callgate_core::intercept::Interception;
-use callgate_core::json::KeySlot;
+use callgate_core::json::{KeySlot, Limits};
 use callgate_core::limit::Allowance;
-use callgate_core::policy::{ChannelPolicy, ChannelTable, PolicyGate, RuleDef, RuleSet};
+use callgate_core::policy::{ChannelPolicy, ChannelTable, ConsentGrant, GrantedArgs, PolicyGate, RuleDef, RuleSet};
 use callgate_core::request::{Envelope, Request, Settings};
 use callgate_core::schema::{Property, Schema};
 use callgate_core::time::Now;
@@ -122,7 +122,7 @@ fn j7_a_record_says_why() {
     let nested = r#"{"a":{"b":{"c":1}},"d":[{"e":1},{"f":2}]}"#;
     let asks = plain().spec.with_confirm(ConfirmBy::Caller);
     for (odd, end, detail, check) in [
-        (Odd { caller: CallContext::new("bad channel", "r-1"), ..plain() }, "bad_context", "channel", None),
+        (Odd { caller: CallContext::new("bad channel", "r-1"), ..plain() }, "bad_context", "channel", Some("channel")),
         (Odd { arguments: "{\"n\"", ..plain() }, "malformed", "", None),
         (Odd { arguments: r#"{"n":"x"}"#, ..plain() }, "invalid", "n: ", None),
         (Odd { arguments: clamped, ..plain() }, "unclampable", "out of bounds", None),
@@ -160,6 +160,59 @@ fn j7_a_record_names_the_rule_that_allowed() {
             let value: serde_json::Value = serde_json::from_str(&record).expect("a record is JSON");
             assert_eq!(value.get("rule").and_then(serde_json::Value::as_i64), rule, "{record}");
         }
+    }
+}
+
+/// J7: a record tells the consent that the call brought, if it is one to this call, how deep it stands, and that nobody knows its channel,
+/// also of a call that was refused: calls that differ in one of them alone are decided differently.
+#[test]
+fn j7_a_record_has_all_that_policy_looks_at() {
+    let grant = |tool: &'static str| ConsentGrant {
+        tool,
+        definition: Probe { spec: plain().spec, lenient: false }.definition(),
+        tenant: None,
+        principal: "local-shell",
+        session: None,
+        granted_at: Now::ZERO.wall,
+        expires_at: Now::ZERO.wall.saturating_add_millis(1),
+        uses_left: None,
+        arguments: GrantedArgs::Any,
+        provenance: "asked once",
+    };
+    let leak = |grant| -> &'static [ConsentGrant<'static>] { Box::leak(Box::new([grant])) };
+    let (covers, other) = (leak(grant("probe")), leak(grant("prove")));
+    let mallorys = leak(ConsentGrant { principal: "mallory", ..grant("probe") });
+    let key = DigestKey::new([7; 32]);
+    let mut keys = [KeySlot::default(); 4];
+    let args = Args::read(b"{}", &mut keys, &Limits::DEFAULT).expect("arguments");
+    let arguments = args.digest(&key, &mut [KeySlot::default(); 4]).expect("room");
+    let signed = |tool| Some(SignedConsent { signer: "k", tool, arguments });
+    let shell = CallContext::cli("r-1");
+    for (caller, members) in [
+        (shell, vec![]),
+        (CallContext { depth: 2, ..shell }, vec![r#""depth":2"#]),
+        (CallContext { depth: 200, ..shell }, vec![r#""depth":200"#]),
+        (CallContext { grants: covers, ..shell }, vec![r#""consent":"grant","provenance":"asked once""#]),
+        (CallContext { grants: other, ..shell }, vec![]),
+        (CallContext { signature: signed("probe"), ..shell }, vec![r#""consent":"signature""#]),
+        (CallContext { signature: signed("prove"), ..shell }, vec![]),
+        // Consent was looked for before a rule refused.
+        (
+            CallContext { grants: mallorys, principal: Some("mallory"), ..shell },
+            vec![r#""consent":"grant""#, r#""check":"rule""#],
+        ),
+        (CallContext::new("fax", "r-1"), vec![r#""check":"require_auth""#, r#""unknown_channel":true"#]),
+        (CallContext::new("fax", "r-1").with_principal("u"), vec![r#""unknown_channel":true"#]),
+    ] {
+        let (_, record) = records(Odd { caller, ..plain() });
+        for member in ["depth", "consent", "provenance", "unknown_channel"] {
+            let expected = members.iter().any(|text| text.contains(&format!(r#""{member}":"#)));
+            assert!(
+                member == "provenance" || record.contains(&format!(r#""{member}":"#)) == expected,
+                "{member}: {record}"
+            );
+        }
+        assert!(members.iter().all(|text| record.contains(text)), "{members:?}: {record}");
     }
 }
 

@@ -9,8 +9,8 @@ mod decision;
 mod record;
 
 pub use decision::Decision;
+pub use record::{Consented, Kind, Record};
 pub(crate) use record::{Describe, write_clamped};
-pub use record::{Kind, Record};
 
 use core::fmt;
 

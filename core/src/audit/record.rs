@@ -12,9 +12,9 @@ use crate::context::CallContext;
 use crate::digest::Digest;
 use crate::json::Object;
 use crate::name::check_operation;
-use crate::policy::By;
+use crate::policy::{self, By, Subject};
 use crate::redact::{RedactedText, Redaction, Secrets};
-use crate::request::{Context, copied_caller};
+use crate::request::{Context, copied_caller, with_caller};
 use crate::time::Now;
 use crate::tool::{FieldRule, Tool, ToolFailure};
 
@@ -78,6 +78,39 @@ impl fmt::Display for Detail<'_> {
     }
 }
 
+/// A yes that was given before the call, as its record tells it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Consented<'a> {
+    /// By the signature of [`CallContext::signature`].
+    Signature,
+    /// By a grant of the call's context.
+    Grant {
+        /// How it came about, as the host says.
+        provenance: &'a str,
+    },
+}
+
+impl<'a> Consented<'a> {
+    /// The name in records: `signature` or `grant`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Signature => "signature",
+            Self::Grant { .. } => "grant",
+        }
+    }
+
+    /// How it came about; of a grant.
+    #[must_use]
+    pub const fn provenance(self) -> Option<&'a str> {
+        match self {
+            Self::Signature => None,
+            Self::Grant { provenance } => Some(provenance),
+        }
+    }
+}
+
 /// One record, as a view of a call. `Debug` shows no argument.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
@@ -105,7 +138,7 @@ pub struct Record<'a> {
     pub effect: Effect,
     /// How the call ended, in a word: `done`, `asked`, `planned`, `answered`, `denied` and so on.
     pub end: &'static str,
-    /// The policy check that refused, if one did.
+    /// The policy check that refused, if one did; for a name outside its grammar, its field.
     pub check: Option<&'static str>,
     /// The rule that allowed or denied.
     pub rule: Option<i64>,
@@ -121,6 +154,9 @@ pub struct Record<'a> {
     pub operation: Option<&'a str>,
     /// Which attempt of it, once the call claimed it.
     pub attempt: Option<u32>,
+    /// The yes that the call brought with it and that covers it, once its arguments were read, whether or not one was needed: without it, a
+    /// call that nobody had to be asked about looks like one that asked (invariant J7).
+    pub consent: Option<Consented<'a>>,
     /// Whether the channel is one that nobody configured.
     pub unknown_channel: bool,
     /// How long the call took, in nanoseconds.
@@ -179,6 +215,7 @@ impl<'a> Record<'a> {
             // One outside its grammar is no name to write down.
             operation: ctx.operation().filter(|operation| check_operation(operation).is_ok()),
             attempt: facts.attempt.map(NonZeroU32::get),
+            consent: consented(ctx, tool),
             unknown_channel: facts.unknown_channel,
             took_ns,
             lease_ms,
@@ -233,6 +270,7 @@ impl<'a> Record<'a> {
             end: end.name(),
             check: match end {
                 End::Denied(denial) => Some(denial.check().as_str()),
+                End::BadContext(error) => Some(error.field),
                 End::Refused(refusal) => Some(refusal.as_str()),
                 End::OperationRefused(refusal) => Some(refusal.as_str()),
                 End::StoreFault(store) => Some(store.as_str()),
@@ -281,6 +319,7 @@ impl<'a> Record<'a> {
             task: None,
             operation,
             attempt: None,
+            consent: None,
             unknown_channel: false,
             took_ns: 0,
             lease_ms: None,
@@ -326,6 +365,9 @@ impl<'a> Record<'a> {
         object.display("at", &at.wall)?;
         object.text("request_id", caller.request_id)?;
         object.optional("parent", caller.parent)?;
+        if caller.depth > 0 {
+            object.number("depth", caller.depth.into())?;
+        }
         object.optional("tenant", caller.tenant)?;
         object.optional("principal", caller.known_principal())?;
         object.text("channel", caller.channel)?;
@@ -371,6 +413,8 @@ impl<'a> Record<'a> {
         if let Some(attempt) = self.attempt {
             object.number("attempt", attempt.into())?;
         }
+        object.optional("consent", self.consent.map(Consented::as_str))?;
+        object.optional("provenance", self.consent.and_then(Consented::provenance))?;
         if self.unknown_channel {
             object.boolean("unknown_channel", true)?;
         }
@@ -406,6 +450,31 @@ fn read_args<C: Context>(ctx: &C) -> Option<Args<'_>> {
 
 fn fields_of<T: Tool>(tool: Option<&T>) -> &[FieldRule<'_>] {
     tool.map_or(&[], |tool| tool.spec().fields)
+}
+
+/// The consent that policy found, found again: it is a matter of the call alone, as it was when it was received. Most calls bring none.
+#[cfg_attr(not(callgate_small), inline)]
+fn consented<'a, C: Context, T: Tool>(ctx: &'a C, tool: Option<&'a T>) -> Option<Consented<'a>> {
+    let brings = with_caller(ctx, |caller| caller.signature.is_some() || !caller.grants.is_empty());
+    if brings { found_consent(ctx, tool?) } else { None }
+}
+
+#[cold]
+#[inline(never)]
+fn found_consent<'a, C: Context, T: Tool>(ctx: &'a C, tool: &'a T) -> Option<Consented<'a>> {
+    let facts = ctx.facts();
+    let subject = Subject {
+        spec: tool.spec(),
+        definition: tool.definition(),
+        args: read_args(ctx)?,
+        arguments: facts.arguments,
+        now: facts.started.wall,
+        caller: copied_caller(ctx),
+    };
+    Some(match policy::consent(&subject)? {
+        policy::Consent::Signature(_) => Consented::Signature,
+        policy::Consent::Grant { grant, .. } => Consented::Grant { provenance: grant.provenance },
+    })
 }
 
 /// What somebody else said of a call. It may repeat what the arguments hold in secret.

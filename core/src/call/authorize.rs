@@ -29,7 +29,10 @@ impl<C: Context, T: Tool> Call<C, T, Validated> {
                 facts.confirm = permission.confirm.max(floor);
                 Ok(self.advance())
             }
-            Decision::Deny(denial) => Err(self.end(Station::Authorize, End::Denied(denial))),
+            Decision::Deny(denial) => {
+                self.ctx.facts_mut().unknown_channel = denial.unknown_channel;
+                Err(self.end(Station::Authorize, End::Denied(denial)))
+            }
         }
     }
 }

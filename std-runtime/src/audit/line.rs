@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use callgate_core::audit::chain::Head;
-use callgate_core::audit::{AuditFault, Record};
+use callgate_core::audit::{AuditFault, Consented, Record};
 use callgate_core::code::Code;
 use callgate_core::digest::Digest;
 use callgate_core::json::Object;
@@ -53,6 +53,9 @@ fn write_short(record: &Record<'_>, whole: &str, out: &mut String) -> fmt::Resul
         // Beyond what their grammars allow, these are the texts of a call that was refused for them.
         object.optional(name, text.map(|text| cut(text, MAX_TEXT)))?;
     }
+    if caller.depth > 0 {
+        object.number("depth", caller.depth.into())?;
+    }
     for (name, digest) in
         [("tool_digest", record.definition), ("args_digest", record.arguments), ("policy", record.policy)]
     {
@@ -75,6 +78,11 @@ fn write_short(record: &Record<'_>, whole: &str, out: &mut String) -> fmt::Resul
     if let Some(task) = record.task {
         object.display("task", &task)?;
     }
+    object.optional("operation", record.operation)?;
+    if let Some(attempt) = record.attempt {
+        object.number("attempt", attempt.into())?;
+    }
+    object.optional("consent", record.consent.map(Consented::as_str))?;
     if let Some(lease_ms) = record.lease_ms {
         object.number("lease_ms", lease_ms)?;
     }

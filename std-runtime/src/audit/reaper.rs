@@ -10,9 +10,10 @@ use serde_json::{Map, Value, json};
 use super::line;
 
 /// What of a record is the call's and not the moment's, in the order of a record.
-const OF_THE_CALL: [&str; 16] = [
+const OF_THE_CALL: [&str; 21] = [
     "request_id",
     "parent",
+    "depth",
     "tenant",
     "principal",
     "channel",
@@ -27,6 +28,10 @@ const OF_THE_CALL: [&str; 16] = [
     "policy",
     "ticket",
     "task",
+    "operation",
+    "attempt",
+    "consent",
+    "provenance",
 ];
 
 /// The name of a call in a log: its request id and its tool.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use callgate_core::audit::{Audit, AuditFault, Kind, Record};
+use callgate_core::audit::{Audit, AuditFault, Consented, Kind, Record};
 use callgate_core::code::{Code, Effect};
 use callgate_core::json::write::escape;
 
@@ -44,6 +44,7 @@ macro_rules! emit {
             tenant = record.caller.tenant.map(|text| ::tracing::field::display(Escaped(text))),
             principal = record.caller.known_principal().map(|text| ::tracing::field::display(Escaped(text))),
             channel = %Escaped(record.caller.channel),
+            depth = (record.caller.depth > 0).then_some(record.caller.depth),
             session = record.caller.session.map(|text| ::tracing::field::display(Escaped(text))),
             mode = record.caller.mode.as_str(),
             tool = %Escaped(record.tool),
@@ -60,6 +61,7 @@ macro_rules! emit {
             rule = record.rule,
             ticket = record.ticket.map(::tracing::field::display),
             confirmed_by = record.confirmed_by.map(|by| by.as_str()),
+            consent = record.consent.map(Consented::as_str),
             unknown_channel = record.unknown_channel.then_some(true),
             detail = record.redacted_detail().is_some().then(|| ::tracing::field::display(&detail)),
             task = record.task.map(::tracing::field::display),
