@@ -8,8 +8,9 @@ use callgate_core::request::Context;
 use callgate_core::tool::Tool;
 use callgate_std::confirmations::ConfirmationStore as BlockingStore;
 pub use callgate_std::confirmations::{
-    Binding, By, DecideFault, Decided, Finish, FinishError, GrantError, Guarantee, IssueFault, Issued, Loaded,
-    PendingApproval, PendingRequest, Presented, Refusal, StandingGrant, StoreFault, Verdict,
+    Binding, By, CancelError, DecideFault, Decided, Finish, FinishError, GrantError, Guarantee, IssueFault, Issued,
+    Loaded, NewGrant, PendingApproval, PendingRequest, Presented, ReconcileError, Refusal, Resolution, Revoked,
+    StandingGrant, StoreFault, TicketView, Verdict,
 };
 
 use crate::seam::{Seam, seams};
@@ -93,6 +94,75 @@ pub trait ConfirmationStore: Send + Sync {
     /// # Errors
     /// The store failed.
     async fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault>;
+
+    /// Withdraws a ticket for its requester, who no longer wants the call.
+    ///
+    /// # Errors
+    /// The store failed, which is also what one says that cannot do this.
+    async fn cancel(&self, ticket: Digest, requester: &CallContext<'_>) -> Result<Result<(), CancelError>, StoreFault> {
+        let _ = (ticket, requester);
+        Err(StoreFault)
+    }
+
+    /// The reaper: leaves in doubt what calls hold that have not been heard of within their lease, at most `max` tickets, and tells
+    /// which (invariant J4). Nothing runs again by it.
+    ///
+    /// # Errors
+    /// The store failed, which is also what one says that cannot do this.
+    async fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        let _ = max;
+        Err(StoreFault)
+    }
+
+    /// Settles a ticket in doubt, and tells what it is now.
+    ///
+    /// # Errors
+    /// The store failed, which is also what one says that cannot do this.
+    async fn reconcile(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        let _ = (ticket, resolution);
+        Err(StoreFault)
+    }
+
+    /// Keeps a standing grant that `by` gives.
+    ///
+    /// # Errors
+    /// Nothing was kept; [`GrantError::Store`] is also what a store says that keeps none.
+    async fn grant(&self, grant: NewGrant, by: &CallContext<'_>) -> Result<StandingGrant, GrantError> {
+        drop((grant, by));
+        Err(GrantError::Store)
+    }
+
+    /// The grants that `viewer` may be told of, the oldest first, at most `max`; those that are over are among them until they are
+    /// forgotten.
+    ///
+    /// # Errors
+    /// The store failed. A store that keeps none has none.
+    async fn grants(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
+        let _ = (viewer, max);
+        Ok(Vec::new())
+    }
+
+    /// Takes a grant back: when this has answered, no call is covered by it any more (invariant P5).
+    ///
+    /// # Errors
+    /// `by` may not, or the store failed: whether it is revoked is unknown then.
+    async fn revoke(&self, grant: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantError> {
+        let _ = (grant, by);
+        Err(GrantError::Store)
+    }
+
+    /// The tickets that `viewer` may be told of, whatever their state, the oldest first, at most `max`.
+    ///
+    /// # Errors
+    /// The store failed, which is also what one says that cannot do this.
+    async fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        let _ = (viewer, max);
+        Err(StoreFault)
+    }
 }
 
 impl dyn ConfirmationStore + '_ {

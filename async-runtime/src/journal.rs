@@ -1,17 +1,19 @@
 //! Journals of operations that may wait.
 
 use async_trait::async_trait;
-use callgate_std::confirmations::Guarantee;
+use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
+pub use callgate_std::confirmations::{Guarantee, ReconcileError, Resolution};
 use callgate_std::journal::Journal as BlockingJournal;
 pub use callgate_std::journal::{
-    FinishOperation, JournalAnswer, KeptReply, OperationRefusal, OperationRequest, PresentedOperation, Recalled,
-    SettleError, StoreFault,
+    FinishOperation, JournalAnswer, KeptReply, OperationRefusal, OperationRequest, OperationView, PresentedOperation,
+    Recalled, SettleError, StoreFault,
 };
 
 use crate::seam::{Seam, seams};
 
 /// A journal. Every method is one atomic step; the future of one that is dropped may or may not have taken it. What holds for every
-/// journal is in [`callgate_std::journal`]. Those who settle what is in doubt ask the journal itself.
+/// journal is in [`callgate_std::journal`].
 #[async_trait]
 pub trait Journal: Send + Sync {
     /// What the journal vouches for. One that does not say anything vouches for nothing.
@@ -40,6 +42,38 @@ pub trait Journal: Send + Sync {
         finish: &FinishOperation,
         result: Option<&KeptReply>,
     ) -> Result<Result<(), SettleError>, StoreFault>;
+
+    /// The reaper: leaves in doubt what calls are at that have not been heard of within their lease, at most `max` operations, and tells
+    /// which (invariant J4). Nothing runs again by it.
+    ///
+    /// # Errors
+    /// The journal failed, which is also what one says that cannot do this.
+    async fn reap(&self, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        let _ = max;
+        Err(StoreFault)
+    }
+
+    /// Settles an operation in doubt, and tells what it is now.
+    ///
+    /// # Errors
+    /// The journal failed, which is also what one says that cannot do this.
+    async fn reconcile(
+        &self,
+        key: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<OperationView, ReconcileError>, StoreFault> {
+        let _ = (key, resolution);
+        Err(StoreFault)
+    }
+
+    /// The operations that `viewer` may be told of, those in doubt first and then the oldest first, at most `max`.
+    ///
+    /// # Errors
+    /// The journal failed, which is also what one says that cannot do this.
+    async fn operations(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        let _ = (viewer, max);
+        Err(StoreFault)
+    }
 }
 
 /// How the gate reaches its journal.

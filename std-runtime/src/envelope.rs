@@ -297,6 +297,12 @@ impl OwnedEnvelope {
         &self.tool
     }
 
+    /// The id of the operation that the call is to be one of, shared.
+    #[must_use]
+    pub const fn operation_id(&self) -> Option<&Arc<str>> {
+        self.operation.as_ref()
+    }
+
     /// Lends a run what this call holds already, so that it need not be copied.
     #[must_use]
     pub fn lend(&self, host: OwnedHost) -> OwnedHost {

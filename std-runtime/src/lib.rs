@@ -44,6 +44,8 @@ pub mod common;
 pub mod confirmations;
 pub mod contain;
 pub mod context;
+#[doc(hidden)]
+pub mod desk;
 pub mod digest_key;
 pub mod entropy;
 pub mod envelope;

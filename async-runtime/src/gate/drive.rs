@@ -150,7 +150,7 @@ impl Gate {
         let settings = Arc::clone(&common.settings);
         let envelope = OwnedEnvelope::captured(caller.clone(), request, settings, common.accept_reserved_argument)
             .of_operation(options.operation);
-        let mut passage = Passage::new(self.clone(), caller, Arc::clone(envelope.tool()), received);
+        let mut passage = Passage::new(self.clone(), caller, &envelope, received);
         passage.updates = options.updates;
         if let Some(cancellation) = &options.cancellation {
             passage.cancellation.cancel_with(cancellation);

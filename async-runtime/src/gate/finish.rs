@@ -85,7 +85,7 @@ impl Closing {
 
 impl Gate {
     /// Whether nothing of the last stage waits.
-    fn finishes_at_once(&self) -> bool {
+    pub(super) fn finishes_at_once(&self) -> bool {
         self.0.audit.as_ref().is_none_or(Seam::is_immediate)
             && self.0.limiter.as_ref().is_none_or(Seam::is_immediate)
             && self.0.confirmations.is_immediate()

@@ -1,12 +1,15 @@
 //! The async gate: drives core's stages, holds no logic of its own.
 
+mod approvals;
 mod background;
 mod batch;
 mod builder;
+mod desk;
 mod drive;
 mod execute;
 mod finish;
 mod follow;
+mod operations;
 mod parked;
 
 use std::fmt;
@@ -24,8 +27,9 @@ use callgate_std::captured::CapturedContext;
 use callgate_std::common::Common;
 pub use callgate_std::common::{DEFAULT_IN_FLIGHT, DEFAULT_LINE, DEFAULT_MAX_WAIT, GateError};
 use callgate_std::confirmations::{DecideFault, Decided, StoreFault};
-use callgate_std::contain::{contain, contained};
-pub use callgate_std::gate::{GRACE, Shutdown};
+use callgate_std::contain::contain;
+use callgate_std::desk::Desk as _;
+pub use callgate_std::gate::{DecisionFault, GRACE, GrantFault, Shutdown};
 use callgate_std::listing::Listing;
 use callgate_std::registry::ToolSource;
 use callgate_std::task::TaskId;
@@ -33,10 +37,14 @@ use callgate_std::tool::Tool;
 use callgate_std::update::Update;
 use futures_lite::future::or;
 
+pub use approvals::Approvals;
 pub use batch::Batch;
 pub use builder::GateBuilder;
 pub use follow::{Followed, Following};
+pub use operations::Operations;
 
+use self::desk::{Front, put};
+use self::drive::within;
 use crate::audit::AuditSeam;
 use crate::confirmations::ConfirmationSeam;
 use crate::interceptors::Interceptors;
@@ -154,7 +162,20 @@ impl Gate {
         self.0.common.inspect(tool, caller, self.0.policy.gate()?, self.wiring(), look)
     }
 
-    /// Takes an approver's decision on a pending call, by the ticket that its question named as `approval_id`.
+    /// What approvers do at this gate, with a record of each decision.
+    #[must_use]
+    pub const fn approvals(&self) -> Approvals<'_> {
+        Approvals::new(self)
+    }
+
+    /// What the journal of this gate tells of operations, and how those in doubt are settled, with a record of each.
+    #[must_use]
+    pub const fn operations(&self) -> Operations<'_> {
+        Operations::new(self)
+    }
+
+    /// Takes an approver's decision on a pending call, by the ticket that its question named as `approval_id`, and leaves the record
+    /// of it to the host: see [`Gate::approvals`].
     ///
     /// # Errors
     /// Says why the decision does not count.
@@ -164,22 +185,7 @@ impl Gate {
         verdict: Verdict,
         approver: &CallContext<'_>,
     ) -> Result<Decided, DecideFault> {
-        let decided = match &self.0.confirmations {
-            Seam::Waiting(store) => {
-                let limit = self.0.runtime.sleep(self.0.stage_limit);
-                or(async { contained(store.decide(ticket, verdict, approver)).await.ok() }, async {
-                    limit.await;
-                    None
-                })
-                .await
-            }
-            Seam::Immediate(store) => contain(|| store.decide(ticket, verdict, approver)).ok(),
-            Seam::Blocking(store) => {
-                let (store, approver) = (Arc::clone(store), CapturedContext::from(approver));
-                self.offload(move || store.decide(ticket, verdict, &approver.borrow())).await
-            }
-        };
-        decided.unwrap_or(Err(DecideFault::Store))
+        Front(self.clone()).decide(ticket, verdict, &CapturedContext::from(approver)).await
     }
 
     /// Withdraws the ticket that a question was asked with: nobody can redeem its token any more. For a host that put the question
@@ -189,21 +195,7 @@ impl Gate {
     /// The store did not answer. Whether the token is still good is not known.
     pub async fn withdraw(&self, token: Token) -> Result<(), StoreFault> {
         let ticket = token.hash();
-        let withdrawn = match &self.0.confirmations {
-            Seam::Waiting(store) => {
-                let limit = self.0.runtime.sleep(self.0.stage_limit);
-                or(async { contained(store.withdraw(ticket)).await.ok() }, async {
-                    limit.await;
-                    None
-                })
-                .await
-            }
-            Seam::Immediate(store) => contain(|| store.withdraw(ticket)).ok(),
-            Seam::Blocking(store) => {
-                let store = Arc::clone(store);
-                self.offload(move || store.withdraw(ticket)).await
-            }
-        };
+        let withdrawn = put!(self, &self.0.confirmations, |store| store.withdraw(ticket));
         withdrawn.unwrap_or(Err(StoreFault))
     }
 
@@ -272,6 +264,27 @@ impl Gate {
             false
         })
         .await
+    }
+
+    /// Does some work once it is polled, and to its end even when its future is dropped then: where something may wait, on a task of its
+    /// own. `unanswered` says what the answer is when the executor goes down.
+    fn to_its_end<R, W, U>(&self, work: W, unanswered: U) -> impl Future<Output = R> + Send + use<R, W, U>
+    where
+        R: Send + 'static,
+        W: Future<Output = R> + Send + 'static,
+        U: FnOnce() -> R + Send,
+    {
+        let gate = self.clone();
+        async move {
+            if gate.finishes_at_once() {
+                return work.await;
+            }
+            let (sender, receiver) = async_channel::bounded(1);
+            gate.0.runtime.spawn(Box::pin(async move {
+                drop(sender.try_send(work.await));
+            }));
+            receiver.recv().await.unwrap_or_else(|_| unanswered())
+        }
     }
 
     /// Runs work where it may block. `None` when the work panicked or was never run.

@@ -35,13 +35,25 @@ pub(super) struct Passage {
     pub(super) cancellation: Cancellation,
     caller: CapturedContext,
     tool: Arc<str>,
+    operation: Option<Arc<str>>,
     received: Now,
 }
 
 impl Passage {
-    pub(super) fn new(gate: Gate, caller: CapturedContext, tool: Arc<str>, received: Now) -> Self {
+    pub(super) fn new(gate: Gate, caller: CapturedContext, call: &OwnedEnvelope, received: Now) -> Self {
+        let (tool, operation) = (Arc::clone(call.tool()), call.operation_id().cloned());
         let cancellation = gate.0.common.stop.child();
-        Self { gate, places: [None, None], shared: None, updates: None, cancellation, caller, tool, received }
+        Self {
+            gate,
+            places: [None, None],
+            shared: None,
+            updates: None,
+            cancellation,
+            caller,
+            tool,
+            operation,
+            received,
+        }
     }
 
     /// What accompanies the part of a call that goes on in the background: its places, and a cancellation of its own.
@@ -54,6 +66,7 @@ impl Passage {
             cancellation: self.gate.0.common.stop.child(),
             caller: self.caller.clone(),
             tool: Arc::clone(&self.tool),
+            operation: self.operation.clone(),
             received: self.received,
         }
     }
@@ -62,7 +75,8 @@ impl Passage {
     fn lost(&self) -> Ended {
         let request = Request { tool: &self.tool, arguments: b"", token: None };
         let settings = Arc::clone(&self.gate.0.common.settings);
-        let envelope = OwnedEnvelope::new(&self.caller.borrow(), request, settings, false);
+        let envelope =
+            OwnedEnvelope::new(&self.caller.borrow(), request, settings, false).of_operation(self.operation.clone());
         Call::request(Box::new(envelope), self.received).lost(true)
     }
 }
@@ -232,5 +246,59 @@ impl<S: GiveUp> Drop for Parked<S> {
         let given_up = stage.and_then(|stage| contain(|| stage.give_up(now)).ok());
         let ended = given_up.unwrap_or_else(|| passage.lost());
         Over { ended, passage, then: None }.finish_alone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::time::Duration;
+
+    use callgate_core::context::CallContext;
+    use callgate_std::audit::MemoryAudit;
+    use callgate_std::future::BoxFuture;
+    use callgate_std::registry::Registry;
+
+    use super::*;
+    use crate::gate::CallOptions;
+    use crate::runtime::Runtime;
+    use crate::seam::Immediate;
+
+    /// Nothing of these tests waits.
+    struct Never;
+
+    impl Runtime for Never {
+        fn now(&self) -> Now {
+            Now::default()
+        }
+
+        fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+            Box::pin(std::future::pending())
+        }
+
+        fn spawn(&self, future: BoxFuture<'static, ()>) {
+            drop(future);
+        }
+
+        fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+            drop(work);
+        }
+    }
+
+    /// J1, J7: the record of a call whose value a panic took names all that is known of it.
+    #[test]
+    fn j1_a_call_that_is_lost_to_a_panic_is_recorded_with_its_operation() {
+        let audit = MemoryAudit::new();
+        let sink = Immediate(audit.clone());
+        let gate = Gate::builder(Registry::builder().build().unwrap(), Never).audit(sink).build().unwrap();
+        let (caller, options) = (CallContext::cli("r1"), CallOptions::new().of_operation("op-1"));
+        let request = Request { tool: "pay", arguments: b"{}", token: None };
+        let call = gate.receive(&caller, request, options);
+        let planted = |_: Received| -> Result<Received, Ended> { panic!("planted") };
+        assert!(catch_unwind(AssertUnwindSafe(|| call.step(planted).is_ok())).is_err());
+        let [record] = &audit.lines()[..] else { panic!("one record") };
+        for part in [r#""request_id":"r1""#, r#""tool":"pay""#, r#""operation":"op-1""#, r#""effect":"unknown""#] {
+            assert!(record.contains(part), "{part} in {record}");
+        }
     }
 }

@@ -51,12 +51,18 @@ fn n1_every_script_has_the_same_transcript_on_every_front_end() {
 /// `no_room` is for hosts that bring the room for the keys of arguments themselves; `store_fault` and `audit_unavailable` are for parts that fail.
 #[test]
 fn n1_the_scripts_lead_to_every_end() {
-    let mut ends = BTreeSet::new();
+    let (mut ends, mut decisions) = (BTreeSet::new(), BTreeSet::new());
     for Script { steps, .. } in scripts() {
         let mut world = World::new(Front::Blocking);
         steps.iter().for_each(|step| world.step(step));
-        ends.extend(world.log.book().records.iter().map(|record| record.end.clone()));
+        for record in &world.log.book().records {
+            let of = if record.kind == "decision" { &mut decisions } else { &mut ends };
+            of.insert(record.end.clone());
+        }
     }
+    let expected =
+        ["approve", "cancel", "deny", "grant", "in_doubt", "resolve_done", "resolve_none", "resolve_unknown", "revoke"];
+    assert_eq!(decisions, expected.map(str::to_owned).into());
     let expected = [
         "accepted",
         "answer_invalid",

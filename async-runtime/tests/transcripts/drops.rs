@@ -28,11 +28,16 @@ fn world(seams: Seams) -> World {
     World::new(Front::Own(seams, Jobs::Later, Polls::WhenWoken))
 }
 
+/// The records of calls: decisions are none.
+fn calls_of(records: &[Kept]) -> impl Iterator<Item = &Kept> {
+    records.iter().filter(|record| record.kind != "decision")
+}
+
 /// Every call has one terminal record, those that were accepted a completion, and both tell the truth.
 fn check_records(world: &World, about: &str) {
     let book = world.log.book();
     let ids: BTreeSet<&String> =
-        book.records.iter().map(|record| &record.request_id).chain(book.started.keys()).collect();
+        calls_of(&book.records).map(|record| &record.request_id).chain(book.started.keys()).collect();
     for id in ids {
         let of = |kind: &str| -> Vec<&Kept> {
             book.records.iter().filter(|record| record.kind == kind && record.request_id == *id).collect()
@@ -120,7 +125,9 @@ fn check_operation(world: &mut World, calling: &Calling, about: &str) {
         let lines = book.lines.iter().filter(move |line| line.starts_with(begins) && line.contains(told));
         lines.filter_map(|line| line.split_once("key: ")?.1.split(',').next()).collect::<Vec<_>>()
     };
-    let (takes, opened) = (of("take ", "-> Ok(Ok(Free("), of("keep ", "effect: None"));
+    let takes = of("take ", "-> Ok(Ok(Free(");
+    // By the call itself, or by somebody who found out.
+    let opened = [of("keep ", "effect: None"), of("settle ", " None the books ")].concat();
     for key in takes.iter().collect::<BTreeSet<_>>() {
         let count = |keys: &[&str]| keys.iter().filter(|one| one == &key).count();
         let (takes, opened) = (count(&takes), count(&opened));

@@ -36,13 +36,31 @@ fn from_the_fault(transcript: &Transcript) -> Option<&[String]> {
     Some(&rest[..end])
 }
 
+/// What is asked at the desk.
+const DESK: [&str; 12] = [
+    "decide",
+    "pending",
+    "tickets",
+    "cancel",
+    "reap",
+    "reconcile",
+    "grant",
+    "grants",
+    "revoke",
+    "operations",
+    "lost",
+    "settle",
+];
+
 /// Whether a question is put before the tool of its call is started.
 fn is_before_the_tool(question: &str) -> bool {
     let asked = question.split(' ').next().unwrap_or_default();
     match asked {
-        "policy" | "rules" | "charge" | "load" | "recall" | "claim" | "issue" | "judge" | "take" => true,
+        "policy" | "rules" | "charge" | "load" | "recall" | "claim" | "issue" | "judge" | "take" | "covering"
+        | "use" => true,
         "record" => question.contains(r#""kind":"intent""#),
-        "refund" | "attempt" | "withdraw" | "finish" | "keep" | "decide" => false,
+        "refund" | "attempt" | "withdraw" | "finish" | "keep" => false,
+        desk if DESK.contains(&desk) => false,
         other => panic!("what is {other}?"),
     }
 }

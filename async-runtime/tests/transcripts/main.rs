@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod agreement;
+mod desk;
 mod drops;
 mod faults;
 mod sequence;

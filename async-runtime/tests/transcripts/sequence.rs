@@ -1,9 +1,11 @@
 //! Sequences of calls, decisions, faults and time that nobody thought of.
 
+use callgate_core::code::Effect;
 use callgate_core::confirm::Verdict;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::world::desk::Act;
 use crate::world::log::Way;
 use crate::world::script::{Brings, Calling, EVERYBODY, Step, TOOLS, Who, call};
 
@@ -45,11 +47,27 @@ pub(crate) fn calling() -> impl Strategy<Value = Calling> {
     )
 }
 
+fn act() -> impl Strategy<Value = Act> {
+    let effect = || select([Effect::Done, Effect::None, Effect::Unknown].as_slice());
+    let verdict = select([Verdict::Approve, Verdict::Deny].as_slice());
+    prop_oneof![
+        select([Act::Pending, Act::Tickets, Act::Reap, Act::Grants, Act::Operations, Act::ReapOperations].as_slice()),
+        (0..3_usize, verdict).prop_map(|(at, verdict)| Act::Decide(at, verdict)),
+        (0..3_usize).prop_map(Act::Cancel),
+        (0..3_usize, effect()).prop_map(|(at, effect)| Act::Resolve(at, effect)),
+        (select(["b.approve", "w.confirm"].as_slice()), 1..3_u32).prop_map(|(tool, uses)| Act::Grant(tool, uses)),
+        (0..2_usize).prop_map(Act::Revoke),
+        (select(["op-1", "op-2"].as_slice()), select([Who::Local, Who::Alice].as_slice()), effect())
+            .prop_map(|(operation, whose, effect)| Act::ResolveOperation(operation, whose, effect)),
+    ]
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => calling().prop_map(Step::Call),
         3 => (0..3_usize, select([Verdict::Approve, Verdict::Deny].as_slice()), who())
             .prop_map(|(at, verdict, who)| Step::Decide(at, verdict, who)),
+        4 => (act(), who()).prop_map(|(act, who)| Step::Desk(act, who)),
         2 => select([1_u64, 600, 20_000, 59_999, 60_000].as_slice()).prop_map(Step::Advance),
         1 => (-70_000..70_000_i64).prop_map(Step::SetClock),
         2 => (0..9_usize, select([Way::Error, Way::Lost, Way::Panic].as_slice()))

@@ -1,27 +1,21 @@
 //! What approvers do at a gate: see what waits, and decide, with a record of each decision.
 
-use callgate_core::audit::{Decision, Record};
-use callgate_core::code::{Code, Effect};
+use callgate_core::audit::AuditFault;
+use callgate_core::code::Code;
 use callgate_core::confirm::{CancelError, DecideError, Decided, ReconcileError, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 
-use super::Gate;
+use super::{Gate, Parts};
+use crate::captured::CapturedContext;
+use crate::common::Common;
 use crate::confirmations::{
-    ConfirmationStore as _, DecideFault, GrantError, NewGrant, PendingApproval, Resolution, Revoked, StandingGrant,
-    StoreFault, TicketView,
+    DecideFault, GrantError, NewGrant, PendingApproval, Resolution, Revoked, StandingGrant, StoreFault, TicketView,
 };
 use crate::contain::contain;
-use crate::context::random_request_id;
-use crate::render::approver;
-
-/// The most requests that the one which is decided is looked for among, to name its tool in the record.
-const MOST: usize = 10_000;
-
-/// How many tickets the reaper takes in one step of the store.
-pub(super) const AT_ONCE: usize = 256;
-/// The channel of what the gate does by itself.
-pub(super) const OWN_CHANNEL: &str = "gate";
+use crate::desk::{self, Desk, Finding, Ruling};
+use crate::future::block_on;
+use crate::journal::OperationView;
 
 /// What approvers do at a gate. Made by [`Gate::approvals`].
 ///
@@ -126,7 +120,7 @@ impl<'g> Approvals<'g> {
     /// # Errors
     /// The store failed.
     pub fn pending(self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
-        contain(|| self.0.0.confirmations.pending(approver, max)).unwrap_or(Err(StoreFault))
+        block_on(self.parts().pending(&approver.into(), max))
     }
 
     /// The requests that `viewer` may be told of, whatever became of them: its own, those that it could decide, and with the scope
@@ -136,8 +130,7 @@ impl<'g> Approvals<'g> {
     /// # Errors
     /// The store failed.
     pub fn tickets(self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
-        drop(self.reap()?);
-        contain(|| self.0.0.confirmations.tickets(viewer, max)).unwrap_or(Err(StoreFault))
+        block_on(desk::tickets(self.parts(), &viewer.into(), max))
     }
 
     /// Withdraws a request for its requester, who no longer wants the call.
@@ -145,11 +138,7 @@ impl<'g> Approvals<'g> {
     /// # Errors
     /// Says why it stays as it is.
     pub fn cancel(self, ticket: Digest, requester: &CallContext<'_>) -> Result<(), DecisionFault> {
-        let decision = self.about(ticket, requester, "cancel", None);
-        self.recorded(&decision, || {
-            let cancelled = self.0.0.confirmations.cancel(ticket, requester).map_err(DecideFault::from)?;
-            cancelled.map_err(DecisionFault::Cancel)
-        })
+        block_on(desk::cancel(self.parts(), ticket, &requester.into()))
     }
 
     /// Settles a request in doubt by what somebody found out, and tells what it is now. The proof stands in the record.
@@ -157,17 +146,7 @@ impl<'g> Approvals<'g> {
     /// # Errors
     /// Says why it stays in doubt.
     pub fn resolve(self, ticket: Digest, resolution: &Resolution<'_>) -> Result<TicketView, DecisionFault> {
-        let what = match resolution.effect {
-            Effect::Done => "resolve_done",
-            Effect::None => "resolve_none",
-            Effect::Unknown => "resolve_unknown",
-        };
-        let decision = self.about(ticket, &resolution.by, what, Some(resolution.proof));
-        self.recorded(&decision, || {
-            drop(self.reap().map_err(DecideFault::from)?);
-            let settled = self.0.0.confirmations.reconcile(ticket, resolution).map_err(DecideFault::from)?;
-            settled.map_err(DecisionFault::Resolve)
-        })
+        block_on(desk::resolve(self.parts(), ticket, &resolution.into()))
     }
 
     /// Takes an approver's decision on a pending call, by the ticket that its question named as `approval_id`. The first decision
@@ -181,18 +160,7 @@ impl<'g> Approvals<'g> {
         verdict: Verdict,
         approver: &CallContext<'_>,
     ) -> Result<Decided, DecisionFault> {
-        let asked = self.pending(approver, MOST).map_err(DecideFault::from)?;
-        let asked = asked.into_iter().find(|asked| asked.ticket == ticket);
-        let what = match verdict {
-            Verdict::Approve => "approve",
-            Verdict::Deny => "deny",
-        };
-        let decision = Decision {
-            tool: asked.as_ref().map_or("", |asked| asked.tool.as_str()),
-            arguments: asked.as_ref().and_then(|asked| approver::digest_of(&asked.summary)),
-            ..self.about(ticket, approver, what, None)
-        };
-        self.recorded(&decision, || Ok(self.0.0.confirmations.decide(ticket, verdict, approver)?))
+        block_on(desk::decide(self.parts(), ticket, verdict, &approver.into()))
     }
 
     /// Leaves in doubt what calls hold that have not been heard of within their lease, and tells what that was (invariant J4). For a
@@ -201,27 +169,7 @@ impl<'g> Approvals<'g> {
     /// # Errors
     /// The store failed. What it left in doubt before is recorded.
     pub fn reap(self) -> Result<Vec<TicketView>, StoreFault> {
-        let gate = &self.0.0;
-        let mut lost = Vec::new();
-        loop {
-            let reaped = contain(|| gate.confirmations.reap(AT_ONCE)).unwrap_or(Err(StoreFault))?;
-            for view in &reaped {
-                let id = random_request_id(&*gate.common.entropy).unwrap_or_default();
-                let reaper = CallContext::new(OWN_CHANNEL, &id);
-                let note = format!("asked by {}: its call was not heard of within its lease", view.request_id);
-                let decision =
-                    Decision { tool: &view.tool, ..self.about(view.ticket, &reaper, "in_doubt", Some(&note)) };
-                // It is in doubt whether or not this can be recorded.
-                if self.record(&decision).is_err() {
-                    tracing::error!(ticket = %view.ticket, "that a ticket was left in doubt could not be recorded");
-                }
-            }
-            let all = reaped.len() < AT_ONCE;
-            lost.extend(reaped);
-            if all {
-                return Ok(lost);
-            }
-        }
+        block_on(desk::reap(self.parts()))
     }
 
     /// Gives a standing grant: calls that it covers are not asked about, and pass every other stage.
@@ -229,13 +177,7 @@ impl<'g> Approvals<'g> {
     /// # Errors
     /// Nobody may give this one, the store failed, or it could not be recorded.
     pub fn grant(self, grant: NewGrant, by: &CallContext<'_>) -> Result<StandingGrant, GrantFault> {
-        let note = format!(
-            "for {}: {} calls within {} ms, {:?}",
-            grant.principal, grant.max_uses, grant.lasts_ms, grant.arguments
-        );
-        let (tool, definition) = (grant.tool.clone(), grant.definition);
-        let decision = Decision { tool: &tool, ..self.about(definition, by, "grant", Some(&note)) };
-        self.granting(&decision, || self.0.0.confirmations.grant(grant, by))
+        block_on(desk::grant(self.parts(), grant, &by.into()))
     }
 
     /// The standing grants that `viewer` may be told of, the oldest first, at most `max`.
@@ -243,7 +185,7 @@ impl<'g> Approvals<'g> {
     /// # Errors
     /// The store failed.
     pub fn grants(self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
-        contain(|| self.0.0.confirmations.grants(viewer, max)).unwrap_or(Err(StoreFault))
+        block_on(self.parts().grants(&viewer.into(), max))
     }
 
     /// Takes a standing grant back: from the answer on it covers nothing (invariant P5).
@@ -251,68 +193,91 @@ impl<'g> Approvals<'g> {
     /// # Errors
     /// `by` may not, the store failed, or it could not be recorded. After a failure of the store it may be revoked.
     pub fn revoke(self, grant: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantFault> {
-        let decision = self.about(grant, by, "revoke", None);
-        self.granting(&decision, || self.0.0.confirmations.revoke(grant, by))
+        block_on(desk::revoke(self.parts(), grant, &by.into()))
     }
 
-    fn granting<R>(
-        self,
-        decision: &Decision<'_>,
-        step: impl FnOnce() -> Result<R, GrantError>,
-    ) -> Result<R, GrantFault> {
-        self.record(decision).map_err(|()| GrantFault::Unrecorded)?;
-        contain(step).unwrap_or(Err(GrantError::Store)).map_err(GrantFault::from).inspect_err(|fault| {
-            let _ = self.record(&Decision { refused: Some((fault.code(), "grant")), ..*decision });
-        })
+    fn parts(self) -> &'g Parts {
+        &self.0.0
+    }
+}
+
+/// Every part that is asked answers at once: no future here ever waits.
+impl Desk for Parts {
+    fn common(&self) -> &Common {
+        &self.common
     }
 
-    pub(super) fn about<'d>(
-        self,
+    async fn record(&self, ruling: &Ruling) -> Result<(), AuditFault> {
+        let Some(audit) = &self.audit else { return Ok(()) };
+        ruling.with_record(|record| contain(|| audit.record(record)).unwrap_or(Err(AuditFault)))
+    }
+
+    async fn decide(
+        &self,
         ticket: Digest,
-        by: &CallContext<'d>,
-        what: &'static str,
-        note: Option<&'d str>,
-    ) -> Decision<'d>
-    where
-        'g: 'd,
-    {
-        let common = &self.0.0.common;
-        let settings = common.settings.borrow();
-        Decision {
-            at: common.now(),
-            by: *by,
-            tool: "",
-            arguments: None,
-            policy: settings.policy,
-            ticket: Some(ticket),
-            operation: None,
-            what,
-            refused: None,
-            note,
-            redaction: settings.redaction,
-        }
+        verdict: Verdict,
+        approver: &CapturedContext,
+    ) -> Result<Decided, DecideFault> {
+        let decided = contain(|| self.confirmations.decide(ticket, verdict, &approver.borrow()));
+        decided.unwrap_or(Err(DecideFault::Store))
     }
 
-    /// Records a decision, then has it take effect, and records once more when it does not.
-    pub(super) fn recorded<R>(
-        self,
-        decision: &Decision<'_>,
-        step: impl FnOnce() -> Result<R, DecisionFault>,
-    ) -> Result<R, DecisionFault> {
-        self.record(decision).map_err(|()| DecisionFault::Unrecorded)?;
-        contain(step).unwrap_or(Err(DecisionFault::Refused(DecideFault::Store))).inspect_err(|fault| {
-            // That it was tried is recorded already; that it does not count is the safe side.
-            let _ = self.record(&Decision { refused: Some((fault.code(), fault.as_str())), ..*decision });
-        })
+    async fn pending(&self, approver: &CapturedContext, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
+        contain(|| self.confirmations.pending(&approver.borrow(), max)).unwrap_or(Err(StoreFault))
     }
 
-    pub(super) fn record(self, decision: &Decision<'_>) -> Result<(), ()> {
-        match &self.0.0.audit {
-            None => Ok(()),
-            Some(audit) => match contain(|| audit.record(&Record::decision(decision))) {
-                Ok(Ok(())) => Ok(()),
-                Ok(Err(_)) | Err(_) => Err(()),
-            },
-        }
+    async fn tickets(&self, viewer: &CapturedContext, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        contain(|| self.confirmations.tickets(&viewer.borrow(), max)).unwrap_or(Err(StoreFault))
+    }
+
+    async fn cancel(&self, ticket: Digest, requester: &CapturedContext) -> Result<Result<(), CancelError>, StoreFault> {
+        contain(|| self.confirmations.cancel(ticket, &requester.borrow())).unwrap_or(Err(StoreFault))
+    }
+
+    async fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        contain(|| self.confirmations.reap(max)).unwrap_or(Err(StoreFault))
+    }
+
+    async fn reconcile(
+        &self,
+        ticket: Digest,
+        finding: &Finding,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        contain(|| self.confirmations.reconcile(ticket, &finding.borrow())).unwrap_or(Err(StoreFault))
+    }
+
+    async fn grant(&self, grant: NewGrant, by: &CapturedContext) -> Result<StandingGrant, GrantError> {
+        contain(|| self.confirmations.grant(grant, &by.borrow())).unwrap_or(Err(GrantError::Store))
+    }
+
+    async fn grants(&self, viewer: &CapturedContext, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
+        contain(|| self.confirmations.grants(&viewer.borrow(), max)).unwrap_or(Err(StoreFault))
+    }
+
+    async fn revoke(&self, grant: Digest, by: &CapturedContext) -> Result<Revoked, GrantError> {
+        contain(|| self.confirmations.revoke(grant, &by.borrow())).unwrap_or(Err(GrantError::Store))
+    }
+
+    fn has_journal(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    async fn operations(&self, viewer: &CapturedContext, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        let journal = self.journal.as_deref().ok_or(StoreFault)?;
+        contain(|| journal.operations(&viewer.borrow(), max)).unwrap_or(Err(StoreFault))
+    }
+
+    async fn reap_operations(&self, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        let journal = self.journal.as_deref().ok_or(StoreFault)?;
+        contain(|| journal.reap(max)).unwrap_or(Err(StoreFault))
+    }
+
+    async fn reconcile_operation(
+        &self,
+        key: Digest,
+        finding: &Finding,
+    ) -> Result<Result<OperationView, ReconcileError>, StoreFault> {
+        let journal = self.journal.as_deref().ok_or(StoreFault)?;
+        contain(|| journal.reconcile(key, &finding.borrow())).unwrap_or(Err(StoreFault))
     }
 }

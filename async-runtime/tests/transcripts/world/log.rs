@@ -55,6 +55,8 @@ pub(crate) struct Book {
     /// How many questions there were.
     pub(crate) questions: usize,
     faults: HashMap<usize, Way>,
+    /// How the next question begins that goes wrong.
+    losing: Option<&'static str>,
     accepted: usize,
 }
 
@@ -78,6 +80,11 @@ impl Log {
         book.faults.insert(at, way);
     }
 
+    /// Has the next question fail that begins like this.
+    pub(crate) fn lose(&self, word: &'static str) {
+        self.book().losing = Some(word);
+    }
+
     /// Puts a question: has it done by `done`, unless a fault is due, for which `fault` gives the answer. `None` says that
     /// there is none, because it hangs.
     pub(crate) fn ask<R: Debug>(
@@ -86,11 +93,13 @@ impl Log {
         done: impl FnOnce() -> R,
         fault: impl FnOnce() -> R,
     ) -> Option<R> {
-        let way = {
+        let (way, lost) = {
             let mut book = self.book();
             let at = book.questions;
             book.questions += 1;
-            book.faults.remove(&at)
+            let losing = book.losing.take_if(|word| question.starts_with(*word));
+            let planted = book.faults.remove(&at);
+            (planted.or(losing.map(|_| Way::Error)), losing.is_some() && planted.is_none())
         };
         let (answer, told) = match way {
             None => {
@@ -103,7 +112,8 @@ impl Log {
                     drop(callgate_std::contain::contain(done));
                 }
                 let answer = matches!(way, Way::Error | Way::Lost).then(fault);
-                (answer, format!("planted {way:?}"))
+                // What a script loses is a part of it.
+                (answer, if lost { "lost".to_owned() } else { format!("planted {way:?}") })
             }
         };
         self.line(format!("{question} -> {told}"));

@@ -1,6 +1,7 @@
 //! A gate of each front-end over the same tools, the same parts, the same clock and the same randomness, and a transcript of
 //! everything that is asked and answered.
 
+pub(crate) mod desk;
 pub(crate) mod log;
 pub(crate) mod runtime;
 pub(crate) mod script;
@@ -98,6 +99,7 @@ pub(crate) struct World {
     gate: Gate,
     executor: Executor,
     asked: Vec<(Token, Digest)>,
+    granted: Vec<Digest>,
     calls: usize,
 }
 
@@ -288,7 +290,16 @@ impl World {
                 (Gate::Async(waiting(&parts, own.clone(), seams)), Executor::Own(own))
             }
         };
-        Self { log: parts.stage.log.clone(), time, stage: parts.stage, gate, executor, asked: Vec::new(), calls: 0 }
+        Self {
+            log: parts.stage.log.clone(),
+            time,
+            stage: parts.stage,
+            gate,
+            executor,
+            asked: Vec::new(),
+            granted: Vec::new(),
+            calls: 0,
+        }
     }
 
     /// Waits for a future of the gate on its executor, and for all that it left to do.
@@ -452,9 +463,11 @@ impl World {
         match step {
             Step::Call(calling) => self.call(calling),
             Step::Decide(at, verdict, who) => self.decide(*at, *verdict, *who),
+            Step::Desk(act, who) => self.act(*act, *who),
             Step::Advance(ms) => self.time.advance(Duration::from_millis(*ms)),
             Step::SetClock(ms) => self.time.step_wall(*ms),
             Step::Plant(after, way) => self.log.plant(*after, *way),
+            Step::Lose(word) => self.log.lose(word),
             Step::Shutdown => {
                 let down = self.shutdown();
                 self.log.answer(format!("{down:?}"));
@@ -462,8 +475,13 @@ impl World {
         }
     }
 
+    /// The ticket of the question that was asked as the so-manieth, or one that there is not.
+    pub(crate) fn ticket(&self, at: usize) -> Digest {
+        self.asked.get(at).map_or_else(|| Token::from_random([4; 16]).hash(), |(_, ticket)| *ticket)
+    }
+
     fn decide(&self, at: usize, verdict: Verdict, who: script::Who) {
-        let ticket = self.asked.get(at).map_or_else(|| Token::from_random([4; 16]).hash(), |(_, ticket)| *ticket);
+        let ticket = self.ticket(at);
         let approver = who.context("an approval");
         let decided = match &self.gate {
             Gate::Blocking(gate) => gate.decide(ticket, verdict, &approver),

@@ -132,7 +132,7 @@ impl Own {
     }
 
     /// Does one thing that can be done. Says whether there was one.
-    fn turn(&self) -> bool {
+    pub(crate) fn turn(&self) -> bool {
         let woken = lock(&self.0.ready).pop_front();
         if let Some(task) = woken {
             task.queued.store(false, Ordering::SeqCst);

@@ -3,6 +3,7 @@
 use callgate_core::confirm::Verdict;
 use callgate_core::context::{CallContext, Mode, Scopes};
 
+use super::desk::{Act, desk_scripts};
 use super::log::Way;
 
 /// Who calls, or approves.
@@ -46,7 +47,7 @@ impl Who {
         match self {
             Self::Local => CallContext::cli(request_id),
             Self::Alice => web(Some("alice")),
-            Self::Boss => web(Some("boss")),
+            Self::Boss => web(Some("boss")).with_scopes(Scopes::new("notes:read approve:all grant reconcile")),
             Self::OtherAlice => CallContext { tenant: Some("other"), ..web(Some("alice")) },
             Self::Poor => web(Some("poor")),
             Self::Stranger => {
@@ -193,12 +194,16 @@ pub(crate) enum Step {
     Call(Calling),
     /// Decides about the question that was asked as the so-manieth.
     Decide(usize, Verdict, Who),
+    /// Does something at the gate's desk.
+    Desk(Act, Who),
     /// So many milliseconds pass.
     Advance(u64),
     /// The wall clock is set by so many milliseconds.
     SetClock(i64),
     /// The question after so many more goes wrong.
     Plant(usize, Way),
+    /// The next question fails that begins like this.
+    Lose(&'static str),
     /// The gate goes down.
     Shutdown,
 }
@@ -216,7 +221,7 @@ pub(crate) struct Script {
     pub(crate) steps: Vec<Step>,
 }
 
-fn script<S: Into<Step>>(name: &'static str, steps: impl IntoIterator<Item = S>) -> Script {
+pub(crate) fn script<S: Into<Step>>(name: &'static str, steps: impl IntoIterator<Item = S>) -> Script {
     Script { name, steps: steps.into_iter().map(Into::into).collect() }
 }
 
@@ -231,6 +236,7 @@ pub(crate) fn scripts() -> Vec<Script> {
     all.extend(confirmations());
     all.extend(operations());
     all.extend(sequences());
+    all.extend(desk_scripts());
     all
 }
 

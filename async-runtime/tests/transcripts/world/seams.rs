@@ -8,14 +8,15 @@ use std::time::Duration;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::call::{Charge, Finish, IssueFault, Issued, Refund, StoreFault};
 use callgate_core::code::Effect;
-use callgate_core::confirm::{By, Decided, FinishError, Presented, ReconcileError, Refusal, Verdict};
+use callgate_core::confirm::{By, CancelError, Decided, FinishError, Presented, ReconcileError, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::intercept::{Interception, Interceptor};
 use callgate_core::limit::{Allowance, LimitKey};
 use callgate_core::policy::{self, Decision, PolicyGate, Rule, RuleFault, RuleProvider, Subject};
 use callgate_std::confirmations::{
-    ConfirmationStore, DecideFault, Loaded, MemoryConfirmations, PendingApproval, PendingRequest, Resolution,
+    ConfirmationStore, DecideFault, GrantError, Loaded, MemoryConfirmations, NewGrant, PendingApproval, PendingRequest,
+    Resolution, Revoked, StandingGrant, TicketView,
 };
 use callgate_std::journal::{
     FinishOperation, Journal, JournalAnswer, KeptReply, MemoryJournal, OperationRequest, OperationView,
@@ -191,6 +192,78 @@ impl Spy<MemoryConfirmations> {
     }
 }
 
+impl Spy<MemoryConfirmations> {
+    pub(crate) fn waiting(&self, by: &CallContext<'_>, max: usize) -> Option<Result<Vec<PendingApproval>, StoreFault>> {
+        let question = format!("pending {} {max}", by.request_id);
+        self.log.ask(&question, || self.part.pending(by, max), || Err(StoreFault))
+    }
+
+    pub(crate) fn told_of(&self, by: &CallContext<'_>, max: usize) -> Option<Result<Vec<TicketView>, StoreFault>> {
+        let question = format!("tickets {} {max}", by.request_id);
+        self.log.ask(&question, || self.part.tickets(by, max), || Err(StoreFault))
+    }
+
+    pub(crate) fn cancelled(
+        &self,
+        ticket: Digest,
+        by: &CallContext<'_>,
+    ) -> Option<Result<Result<(), CancelError>, StoreFault>> {
+        let question = format!("cancel {ticket} {}", by.request_id);
+        self.log.ask(&question, || self.part.cancel(ticket, by), || Err(StoreFault))
+    }
+
+    pub(crate) fn reaped(&self, max: usize) -> Option<Result<Vec<TicketView>, StoreFault>> {
+        self.log.ask(&format!("reap {max}"), || self.part.reap(max), || Err(StoreFault))
+    }
+
+    pub(crate) fn reconciled(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Option<Result<Result<TicketView, ReconcileError>, StoreFault>> {
+        let question = format!("reconcile {ticket} {:?} {}", resolution.effect, resolution.proof);
+        self.log.ask(&question, || self.part.reconcile(ticket, resolution), || Err(StoreFault))
+    }
+
+    pub(crate) fn granted(&self, grant: NewGrant, by: &CallContext<'_>) -> Option<Result<StandingGrant, GrantError>> {
+        let question = format!("grant {grant:?} {}", by.request_id);
+        self.log.ask(&question, || self.part.grant(grant, by), || Err(GrantError::Store))
+    }
+
+    pub(crate) fn grants_of(
+        &self,
+        caller: &CallContext<'_>,
+        definition: Digest,
+    ) -> Option<Result<Vec<StandingGrant>, StoreFault>> {
+        let question = format!("covering {} {definition}", caller.request_id);
+        self.log.ask(&question, || self.part.grants_for(caller, definition), || Err(StoreFault))
+    }
+
+    pub(crate) fn used(
+        &self,
+        grant: Digest,
+        request: &PendingRequest<'_>,
+        presented: &Presented,
+    ) -> Option<Result<Digest, GrantError>> {
+        let question = format!("use {grant} {request:?} {presented:?}");
+        self.log.ask(&question, || self.part.claim_grant(grant, request, presented), || Err(GrantError::Store))
+    }
+
+    pub(crate) fn all_grants(
+        &self,
+        by: &CallContext<'_>,
+        max: usize,
+    ) -> Option<Result<Vec<StandingGrant>, StoreFault>> {
+        let question = format!("grants {} {max}", by.request_id);
+        self.log.ask(&question, || self.part.grants(by, max), || Err(StoreFault))
+    }
+
+    pub(crate) fn revoked(&self, grant: Digest, by: &CallContext<'_>) -> Option<Result<Revoked, GrantError>> {
+        let question = format!("revoke {grant} {}", by.request_id);
+        self.log.ask(&question, || self.part.revoke(grant, by), || Err(GrantError::Store))
+    }
+}
+
 impl ConfirmationStore for Spy<MemoryConfirmations> {
     fn issue(&self, request: &PendingRequest<'_>, ttl_ms: u64) -> Result<Issued, IssueFault> {
         self.issued(request, ttl_ms).unwrap_or_else(|| self.late(Err(IssueFault::Store)))
@@ -217,7 +290,52 @@ impl ConfirmationStore for Spy<MemoryConfirmations> {
     }
 
     fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
-        self.part.pending(approver, max)
+        self.waiting(approver, max).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        self.told_of(viewer, max).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn cancel(&self, ticket: Digest, requester: &CallContext<'_>) -> Result<Result<(), CancelError>, StoreFault> {
+        self.cancelled(ticket, requester).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        self.reaped(max).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn reconcile(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        self.reconciled(ticket, resolution).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn grant(&self, grant: NewGrant, by: &CallContext<'_>) -> Result<StandingGrant, GrantError> {
+        self.granted(grant, by).unwrap_or_else(|| self.late(Err(GrantError::Store)))
+    }
+
+    fn grants_for(&self, caller: &CallContext<'_>, definition: Digest) -> Result<Vec<StandingGrant>, StoreFault> {
+        self.grants_of(caller, definition).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn claim_grant(
+        &self,
+        grant: Digest,
+        request: &PendingRequest<'_>,
+        presented: &Presented,
+    ) -> Result<Digest, GrantError> {
+        self.used(grant, request, presented).unwrap_or_else(|| self.late(Err(GrantError::Store)))
+    }
+
+    fn grants(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
+        self.all_grants(viewer, max).unwrap_or_else(|| self.late(Err(StoreFault)))
+    }
+
+    fn revoke(&self, grant: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantError> {
+        self.revoked(grant, by).unwrap_or_else(|| self.late(Err(GrantError::Store)))
     }
 }
 
@@ -240,6 +358,24 @@ impl Spy<MemoryJournal> {
         let data = result.map(|result| (&result.data, &result.message, &result.meta));
         self.log.ask(&format!("keep {finish:?} {data:?}"), || self.part.finish(finish, result), || Err(StoreFault))
     }
+
+    pub(crate) fn lost(&self, max: usize) -> Option<Result<Vec<OperationView>, StoreFault>> {
+        self.log.ask(&format!("lost {max}"), || self.part.reap(max), || Err(StoreFault))
+    }
+
+    pub(crate) fn settled(
+        &self,
+        key: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Option<Result<Result<OperationView, ReconcileError>, StoreFault>> {
+        let question = format!("settle {key} {:?} {}", resolution.effect, resolution.proof);
+        self.log.ask(&question, || self.part.reconcile(key, resolution), || Err(StoreFault))
+    }
+
+    pub(crate) fn all(&self, by: &CallContext<'_>, max: usize) -> Option<Result<Vec<OperationView>, StoreFault>> {
+        let question = format!("operations {} {max}", by.request_id);
+        self.log.ask(&question, || self.part.operations(by, max), || Err(StoreFault))
+    }
 }
 
 impl Journal for Spy<MemoryJournal> {
@@ -260,7 +396,7 @@ impl Journal for Spy<MemoryJournal> {
     }
 
     fn reap(&self, max: usize) -> Result<Vec<OperationView>, StoreFault> {
-        self.part.reap(max)
+        self.lost(max).unwrap_or_else(|| self.late(Err(StoreFault)))
     }
 
     fn reconcile(
@@ -268,11 +404,11 @@ impl Journal for Spy<MemoryJournal> {
         key: Digest,
         resolution: &Resolution<'_>,
     ) -> Result<Result<OperationView, ReconcileError>, StoreFault> {
-        self.part.reconcile(key, resolution)
+        self.settled(key, resolution).unwrap_or_else(|| self.late(Err(StoreFault)))
     }
 
     fn operations(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<OperationView>, StoreFault> {
-        self.part.operations(viewer, max)
+        self.all(viewer, max).unwrap_or_else(|| self.late(Err(StoreFault)))
     }
 }
 

@@ -9,18 +9,20 @@ use callgate_async::audit::{Audit, AuditFault, Entry};
 use callgate_async::confirmations::ConfirmationStore;
 use callgate_async::interceptors::{Interception, Interceptor};
 use callgate_async::journal::{
-    FinishOperation, Journal, JournalAnswer, KeptReply, OperationRequest, PresentedOperation, SettleError,
+    FinishOperation, Journal, JournalAnswer, KeptReply, OperationRequest, OperationView, PresentedOperation,
+    SettleError,
 };
 use callgate_async::limiter::RateLimiter;
 use callgate_async::policy::{Policy, RuleProvider};
 use callgate_core::call::{Charge, Finish, IssueFault, Issued, Refund, StoreFault};
-use callgate_core::confirm::{By, Decided, FinishError, Presented, Refusal, Verdict};
+use callgate_core::confirm::{By, CancelError, Decided, FinishError, Presented, ReconcileError, Refusal, Verdict};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::limit::{Allowance, LimitKey};
 use callgate_core::policy::{Decision, PolicyGate, Rule, RuleFault, Subject};
 use callgate_std::confirmations::{
-    ConfirmationStore as _, DecideFault, Loaded, MemoryConfirmations, PendingApproval, PendingRequest,
+    DecideFault, GrantError, Loaded, MemoryConfirmations, NewGrant, PendingApproval, PendingRequest, Resolution,
+    Revoked, StandingGrant, TicketView,
 };
 use callgate_std::journal::MemoryJournal;
 use callgate_std::limiter::MemoryLimiter;
@@ -158,7 +160,52 @@ impl ConfirmationStore for Patient<MemoryConfirmations> {
     }
 
     async fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
-        self.spy.part.pending(approver, max)
+        self.reply(STAGE_LIMIT, |spy| spy.waiting(approver, max)).await
+    }
+
+    async fn tickets(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.told_of(viewer, max)).await
+    }
+
+    async fn cancel(&self, ticket: Digest, requester: &CallContext<'_>) -> Result<Result<(), CancelError>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.cancelled(ticket, requester)).await
+    }
+
+    async fn reap(&self, max: usize) -> Result<Vec<TicketView>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.reaped(max)).await
+    }
+
+    async fn reconcile(
+        &self,
+        ticket: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<TicketView, ReconcileError>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.reconciled(ticket, resolution)).await
+    }
+
+    async fn grant(&self, grant: NewGrant, by: &CallContext<'_>) -> Result<StandingGrant, GrantError> {
+        self.reply(STAGE_LIMIT, |spy| spy.granted(grant, by)).await
+    }
+
+    async fn grants_for(&self, caller: &CallContext<'_>, definition: Digest) -> Result<Vec<StandingGrant>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.grants_of(caller, definition)).await
+    }
+
+    async fn claim_grant(
+        &self,
+        grant: Digest,
+        request: &PendingRequest<'_>,
+        presented: &Presented,
+    ) -> Result<Digest, GrantError> {
+        self.reply(STAGE_LIMIT, |spy| spy.used(grant, request, presented)).await
+    }
+
+    async fn grants(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<StandingGrant>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.all_grants(viewer, max)).await
+    }
+
+    async fn revoke(&self, grant: Digest, by: &CallContext<'_>) -> Result<Revoked, GrantError> {
+        self.reply(STAGE_LIMIT, |spy| spy.revoked(grant, by)).await
     }
 }
 
@@ -178,6 +225,22 @@ impl Journal for Patient<MemoryJournal> {
         result: Option<&KeptReply>,
     ) -> Result<Result<(), SettleError>, StoreFault> {
         self.reply(STAGE_LIMIT, |spy| spy.kept(finish, result)).await
+    }
+
+    async fn reap(&self, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.lost(max)).await
+    }
+
+    async fn reconcile(
+        &self,
+        key: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<OperationView, ReconcileError>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.settled(key, resolution)).await
+    }
+
+    async fn operations(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        self.reply(STAGE_LIMIT, |spy| spy.all(viewer, max)).await
     }
 }
 
