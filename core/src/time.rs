@@ -249,6 +249,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn leap_days_are_those_of_the_calendar() {
+        for year in ["1972", "2000", "2024", "2028", "2400"] {
+            let text = std::format!("{year}-02-29T00:00:00.000Z");
+            assert_eq!(text.parse::<Timestamp>().map(|time| time.to_string()), Ok(text), "a leap year");
+        }
+        for year in ["1970", "1973", "1974", "1975", "1999", "2001", "2026", "2100", "2200", "2300"] {
+            let text = std::format!("{year}-02-29T00:00:00.000Z");
+            assert_eq!(text.parse::<Timestamp>(), Err(NoTimestamp), "no leap year: {year}");
+        }
+    }
+
+    #[test]
+    fn the_first_moment_is_read_and_what_is_none_is_told() {
+        assert_eq!("1970-01-01T00:00:00.000Z".parse(), Ok(Timestamp::from_unix_millis(0)));
+        assert!(NoTimestamp.to_string().contains("2026-11-30T00:18:49.000Z"));
+        assert!("2026-11-30T00:18:49.000Z".parse::<Timestamp>().is_ok(), "the example in the message is right");
+    }
+
     const fn reading(nanos: u64, wall: u64) -> Now {
         Now { monotonic: Instant::from_nanos(nanos), wall: Timestamp::from_unix_millis(wall) }
     }
