@@ -97,7 +97,7 @@ fn lasts(text: &str) -> Result<Duration, &'static str> {
         'd' => 86_400,
         _ => return Err(EXPECTED),
     };
-    let number = text.trim_end_matches(unit);
+    let number = text.strip_suffix(unit).ok_or(EXPECTED)?;
     if !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(EXPECTED);
     }
