@@ -35,13 +35,19 @@ pub(super) struct Passage {
     pub(super) cancellation: Cancellation,
     caller: CapturedContext,
     tool: Arc<str>,
-    operation: Option<Arc<str>>,
+    /// In a box, which calls that are of none do without.
+    operation: Option<Box<Operation>>,
     received: Now,
 }
 
+/// The id of the operation that a call is of.
+#[derive(Clone)]
+struct Operation(Arc<str>);
+
 impl Passage {
     pub(super) fn new(gate: Gate, caller: CapturedContext, call: &OwnedEnvelope, received: Now) -> Self {
-        let (tool, operation) = (Arc::clone(call.tool()), call.operation_id().cloned());
+        let tool = Arc::clone(call.tool());
+        let operation = call.operation_id().map(|id| Box::new(Operation(Arc::clone(id))));
         let cancellation = gate.0.common.stop.child();
         Self {
             gate,
@@ -75,8 +81,8 @@ impl Passage {
     fn lost(&self) -> Ended {
         let request = Request { tool: &self.tool, arguments: b"", token: None };
         let settings = Arc::clone(&self.gate.0.common.settings);
-        let envelope =
-            OwnedEnvelope::new(&self.caller.borrow(), request, settings, false).of_operation(self.operation.clone());
+        let operation = self.operation.as_ref().map(|operation| Arc::clone(&operation.0));
+        let envelope = OwnedEnvelope::new(&self.caller.borrow(), request, settings, false).of_operation(operation);
         Call::request(Box::new(envelope), self.received).lost(true)
     }
 }

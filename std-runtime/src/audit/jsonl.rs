@@ -16,7 +16,7 @@ use super::disk::Disk;
 use super::line;
 use super::lost::{LostCalls, OpenUpTo};
 use super::reaper::LostCall;
-use super::rotate;
+use super::rotate::{self, Rotated};
 use super::segment::{self, Retention, Segments};
 use super::spool::Spool;
 use super::tail::{self, Tail, TailError};
@@ -26,6 +26,10 @@ use crate::private_file::{self, FileError, Open};
 
 /// After how many lines it is kept anew how far the reaper has come.
 const KEPT_AFTER: u64 = 256;
+
+/// How often a log may be put aside by others while one record waits for it. Each of these rotations took a record of somebody's, so
+/// there is an end to them.
+const MOST_MOVES: u32 = 256;
 
 /// What a record waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -322,15 +326,21 @@ impl JsonlAudit {
     /// The log is not as it was left, or cannot be used; or files can't have two names here, which this takes. The log goes on.
     pub fn rotate(&self) -> Result<Option<Head>, JsonlError> {
         let mut log = lock(&self.log);
-        self.write(&mut log, Content::Nothing, true)?;
-        let disk = match log.disk.take() {
-            Some(disk) => disk,
-            None => self.open_disk()?,
-        };
-        let rotated = rotate::rotate(self, &disk, &mut log);
-        // Whatever came of it, the files are opened and looked at again.
-        log.doubtful = true;
-        rotated
+        for _ in 0..MOST_MOVES {
+            self.write(&mut log, Content::Nothing, true)?;
+            let disk = match log.disk.take() {
+                Some(disk) => disk,
+                None => self.open_disk()?,
+            };
+            let rotated = rotate::rotate(self, &disk, &mut log);
+            // Whatever came of it, the files are opened and looked at again.
+            log.doubtful = true;
+            match rotated? {
+                Rotated::To(end) => return Ok(end),
+                Rotated::Moved => {}
+            }
+        }
+        Err(self.moved())
     }
 
     /// Removes the oldest segments, as far as `retention` has them go and no call of theirs is open, and says up to where. A record
@@ -368,38 +378,40 @@ impl JsonlAudit {
 
     /// Writes the records that wait, then `content`, then the anchor; durably if `durable` or the options say so.
     fn write(&self, log: &mut Log, mut content: Content<'_>, durable: bool) -> Result<(), JsonlError> {
-        let disk = match log.disk.take() {
+        let mut disk = match log.disk.take() {
             Some(disk) => disk,
             None => self.open_disk()?,
         };
-        let result = match self.write_to(&disk, log, &mut content, durable) {
-            Ok(Written::Yes) => Ok(()),
-            Ok(Written::Moved) => {
-                // Somebody put the log aside to start a new one, or as a segment.
-                if let Some(uncut) = log.uncut.take()
-                    && tail::read_at(&disk.log, log.at.bytes, uncut.len())
-                        .is_ok_and(|found| found.starts_with(uncut.as_bytes()))
-                {
-                    log.spool.drop_first(uncut.lines().count());
+        for _ in 0..MOST_MOVES {
+            match self.write_to(&disk, log, &mut content, durable) {
+                Ok(Written::Yes) => {
+                    log.disk = Some(disk);
+                    return Ok(());
                 }
-                let disk = self.open_disk()?;
-                log.doubtful = true;
-                match self.write_to(&disk, log, &mut content, durable)? {
-                    Written::Yes => log.disk = Some(disk),
-                    Written::Moved => return Err(self.moved()),
+                Ok(Written::Moved) => {
+                    // Somebody put the log aside to start a new one, or as a segment, perhaps again while this one waited for it.
+                    if let Some(uncut) = log.uncut.take()
+                        && tail::read_at(&disk.log, log.at.bytes, uncut.len())
+                            .is_ok_and(|found| found.starts_with(uncut.as_bytes()))
+                    {
+                        log.spool.drop_first(uncut.lines().count());
+                    }
+                    log.doubtful = true;
+                    disk = self.open_disk()?;
                 }
-                return Ok(());
+                Err(error @ JsonlError::File(FileError::Io { .. })) => {
+                    // After an error of the system, what its cache holds of the file is unknown: the files are opened and looked
+                    // at again.
+                    log.doubtful = true;
+                    return Err(error);
+                }
+                Err(error) => {
+                    log.disk = Some(disk);
+                    return Err(error);
+                }
             }
-            Err(error) => Err(error),
-        };
-        if matches!(result, Err(JsonlError::File(FileError::Io { .. }))) {
-            // After an error of the system, what its cache holds of the file is unknown: the files are opened and looked at
-            // again.
-            log.doubtful = true;
-        } else {
-            log.disk = Some(disk);
         }
-        result
+        Err(self.moved())
     }
 
     fn open_disk(&self) -> Result<Disk, JsonlError> {
@@ -417,7 +429,7 @@ impl JsonlAudit {
         std::sync::Arc::clone(&self.faults)
     }
 
-    pub(super) fn moved(&self) -> JsonlError {
+    fn moved(&self) -> JsonlError {
         JsonlError::io(&self.path, "write to")(io::Error::other("it was moved or replaced while it was open"))
     }
 

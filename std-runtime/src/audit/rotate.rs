@@ -18,14 +18,22 @@ use super::line;
 use super::segment::{self, Segments};
 use crate::private_file::{self, Open};
 
+/// What became of it.
+pub(super) enum Rotated {
+    /// The log was put aside up to here; `None` where it held nothing.
+    To(Option<Head>),
+    /// Somebody else put it aside first.
+    Moved,
+}
+
 /// Does it. Whatever happens, the log has to be opened anew afterwards.
-pub(super) fn rotate(audit: &JsonlAudit, disk: &Disk, log: &mut Log) -> Result<Option<Head>, JsonlError> {
+pub(super) fn rotate(audit: &JsonlAudit, disk: &Disk, log: &mut Log) -> Result<Rotated, JsonlError> {
     let path = &audit.path;
     let io = |doing| JsonlError::io(path, doing);
     private_file::lock(&disk.log, path, audit.options.wait)?;
     let _unlocked_at_the_end = Unlock(&disk.log);
     if !disk.is_at(path) {
-        return Err(audit.moved());
+        return Ok(Rotated::Moved);
     }
     audit.find_end(disk, log)?;
     let end = log.at.head;
@@ -35,7 +43,7 @@ pub(super) fn rotate(audit: &JsonlAudit, disk: &Disk, log: &mut Log) -> Result<O
     // One that holds nothing but its own beginning is new.
     let least = if begin.seq == 0 { 0 } else { 1 };
     if end.seq.saturating_sub(begin.seq) <= least {
-        return Ok(None);
+        return Ok(Rotated::To(None));
     }
     disk.sync().map_err(io("write to"))?;
     let segments = Segments::of(path);
@@ -62,7 +70,7 @@ pub(super) fn rotate(audit: &JsonlAudit, disk: &Disk, log: &mut Log) -> Result<O
         Ok(slot) => (log.anchored, log.slot) = (anchor, slot),
         Err(error) => tracing::error!(%error, path = %path.display(), "the anchor of the audit log was not written"),
     }
-    Ok(Some(end))
+    Ok(Rotated::To(Some(end)))
 }
 
 /// Gives the log a second name, unless it has it from a rotation that did not come to its end.
