@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate_core::audit::{Audit, AuditFault, Record};
 use callgate_core::code::Station;
-use callgate_core::context::Mode;
+use callgate_core::context::{CallContext, Mode};
 use callgate_core::request::Request;
 use callgate_std::context::OwnedContext;
 use callgate_std::render::approver::Strict;
@@ -24,6 +24,8 @@ use crate::trouble::Trouble;
 
 /// What stands in a record for a secret.
 const REDACTED: &str = callgate_core::redact::REPLACEMENT;
+/// What stands in a record where a text was cut, before the word that closes it.
+const CUT: &str = "bytes in all]";
 /// Members that a replay gives again from the same call under the same configuration. The clamps are not among them: the record has
 /// the arguments as they are after them.
 const COMPARED: [&str; 4] = ["tool_digest", "args_digest", "policy", "rule"];
@@ -140,6 +142,11 @@ fn replay(record: &Value, config: &Config) -> Result<Replay, Trouble> {
             "the record has secrets replaced, so the call can't be made again from it".to_owned(),
         ));
     }
+    if arguments.contains(CUT) {
+        return Ok(Replay::Impossible(
+            "the record has long texts cut, so the call can't be made again from it".to_owned(),
+        ));
+    }
     let last = Arc::new(Last::default());
     let gate = Plan::of(config)?.replaying_gate(last.clone())?;
     let mut context = OwnedContext::new(text(record, "channel"), text(record, "request_id"));
@@ -156,7 +163,9 @@ fn replay(record: &Value, config: &Config) -> Result<Replay, Trouble> {
     }
     let context = context.with_mode(Mode::Plan);
     let tool = text(record, "tool");
-    drop(gate.call(&context.borrow(), Request { tool: &tool, arguments: arguments.as_bytes(), token: None }));
+    let depth = record.get("depth").and_then(Value::as_u64).map_or(0, |depth| depth.try_into().unwrap_or(u8::MAX));
+    let caller = CallContext { depth, ..context.borrow() };
+    drop(gate.call(&caller, Request { tool: &tool, arguments: arguments.as_bytes(), token: None }));
     let made = last.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     Ok(made
         .and_then(|made| serde_json::from_str(&made).ok())
@@ -227,8 +236,18 @@ impl Explained<'_> {
     fn confirmation(&self) -> String {
         let by = text(self.end, "confirmed_by");
         let signer = text(self.end, "signer");
-        if !signer.is_empty() {
-            return format!("consent was signed by {}", Strict(&signer));
+        // A consent stands for no approver's yes.
+        match text(self.end, "consent").as_str() {
+            _ if !by.is_empty() => {}
+            "signature" => return format!("consent was signed by {}", Strict(&signer)),
+            "grant" => return format!("consent was given before: {}", Strict(&text(self.end, "provenance"))),
+            _ if !signer.is_empty() => {
+                return format!(
+                    "a signature of {} came along, and counted as no consent to this call",
+                    Strict(&signer)
+                );
+            }
+            _ => {}
         }
         if by == "self" {
             return "the caller itself came back with the token".to_owned();
@@ -291,7 +310,11 @@ impl Explained<'_> {
             && (past(made)
                 || (text(self.end, "station"), text(self.end, "check"))
                     == (text(made, "station"), text(made, "check")));
-        if limited {
+        if text(self.end, "check") == "consent" && text(self.end, "mode") == "execute" {
+            // A plan needs none.
+            let how = how(made);
+            (past(made), format!("no consent came with it then, which a plan does not need; without that, now {how}"))
+        } else if limited {
             (
                 past(made),
                 format!(
