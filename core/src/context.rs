@@ -146,7 +146,7 @@ pub struct CallContext<'a> {
     pub depth: u8,
     /// The address of the peer; recorded, never used for a decision.
     pub ip: Option<&'a str>,
-    /// The peer's software; recorded, never used for a decision.
+    /// The peer's software, for the host's own use: no record has it, and no decision uses it.
     pub user_agent: Option<&'a str>,
     /// Execute or plan.
     pub mode: Mode,

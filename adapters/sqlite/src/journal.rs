@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use callgate_core::confirm::ReconcileError;
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
-use callgate_core::time::Timestamp;
+use callgate_core::time::{Now, StoreTime, Timestamp};
 use callgate_std::clock::{SharedClock, SystemClock};
 use callgate_std::confirmations::{Guarantee, Resolution, StoreFault};
 use callgate_std::journal::{
@@ -91,14 +91,15 @@ const COLUMNS: &str = "operation, state, attempt, since_ms, until_ms, tool_diges
 /// The file holds results as they were delivered, secrets included, until they are forgotten; what SQLite overwrites then may stay for a
 /// while in the file beside it whose name ends in `-wal`. It holds no arguments.
 ///
-/// Its time is the wall clock's and never goes back; the latest is kept in the file. A clock that is set forward ends leases and forgets
-/// results early, and one that is set back afterwards keeps them longer: neither has anything run that is not settled (invariant C2).
+/// Its time is the wall clock's and never goes back; the latest is kept in the file, and while a process lives, what passed by its
+/// monotonic clock has passed, so that leases end under a clock that was set back. One that is set forward ends leases and forgets results
+/// early; neither has anything run that is not settled (invariants C2, J4).
 pub struct SqliteJournal {
     database: Arc<Database>,
     limits: JournalLimits,
     clock: SharedClock,
-    /// The latest time that this process has seen.
-    mark: Mutex<Timestamp>,
+    /// The time as this process sees it; none before its first step.
+    time: Mutex<Option<StoreTime>>,
 }
 
 impl SqliteJournal {
@@ -111,7 +112,7 @@ impl SqliteJournal {
     /// The same with these bounds and this clock. The bounds are those of this process; what another one keeps counts.
     #[must_use]
     pub fn with(database: Arc<Database>, limits: JournalLimits, clock: SharedClock) -> Self {
-        Self { database, limits, clock, mark: Mutex::default() }
+        Self { database, limits, clock, time: Mutex::default() }
     }
 
     /// The file.
@@ -123,7 +124,7 @@ impl SqliteJournal {
     /// One atomic step, at the time by it. A failure is reported.
     fn step<R>(&self, rule: impl FnOnce(&Shelf<'_>) -> Result<R, DatabaseError>) -> Result<R, StoreFault> {
         // The clock is a host's: it is read before anything is held.
-        let wall = self.clock.now().wall;
+        let reading = self.clock.now();
         let result = self.database.step(|link| {
             let made: bool =
                 link.one("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'journal')", [], |row| row.get(0))?;
@@ -133,9 +134,16 @@ impl SqliteJournal {
             let seen = link.one("SELECT time_ms FROM journal", [], |row| row.get(0))?;
             let seen = from_millis(seen).map_err(|reason| link.damaged(reason))?;
             let now = {
-                let mut mark = lock(&self.mark);
-                *mark = wall.max(seen).max(*mark);
-                *mark
+                let mut time = lock(&self.time);
+                let mut passing = time.unwrap_or(StoreTime::start(reading));
+                let mut now = passing.advance(reading);
+                if now < seen {
+                    // Another process was ahead: on from there.
+                    now = seen;
+                    passing = StoreTime::start(Now { wall: seen, ..reading });
+                }
+                *time = Some(passing);
+                now
             };
             rule(&Shelf { link, now, limits: &self.limits })
         });

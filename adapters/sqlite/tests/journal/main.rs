@@ -78,3 +78,25 @@ fn f1_a_damaged_journal_answers_nothing() {
     assert!(journal.finish(&end(&op, 1, Effect::Done), None).is_err());
     assert!(!format!("{journal:?}").contains(CANARY));
 }
+
+/// C2, J4: a clock that is set back for good neither holds what a lost call holds, nor gives back time that passed, in this process or in
+/// another one.
+#[test]
+fn c2_leases_end_under_a_clock_that_was_set_back() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("gate.db");
+    let clock = ManualClock::new();
+    clock.step_wall(10 * 3_600_000);
+    let lost = request(ALICE, "lost", 1);
+    let journal = open(&path, JournalLimits::DEFAULT, &clock);
+    assert_eq!(journal.claim(&lost), Ok(Ok(Recalled::Free(attempt(1)))));
+    clock.step_wall(-9 * 3_600_000);
+    let other = open(&path, JournalLimits::DEFAULT, &clock);
+    for journal in [&journal, &other] {
+        assert_eq!(journal.claim(&lost), Ok(Err(OperationRefusal::InProgress)));
+    }
+    clock.advance(std::time::Duration::from_millis(LEASE));
+    for journal in [&journal, &other] {
+        assert_eq!(journal.claim(&lost), Ok(Err(OperationRefusal::InDoubt)));
+    }
+}
