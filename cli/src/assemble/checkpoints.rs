@@ -113,7 +113,10 @@ pub(crate) fn signed(log: &str, head: Head, now: Timestamp, key: &SecretKey) -> 
 fn read(file: &Path) -> io::Result<String> {
     use io::Read as _;
     let mut text = String::new();
-    fs::File::open(file)?.take(MAX_BYTES).read_to_string(&mut text)?;
+    fs::File::open(file)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")));
+    }
     Ok(text)
 }
 

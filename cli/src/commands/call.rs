@@ -16,7 +16,7 @@ use crate::assemble::{Open, Plan};
 use crate::command_line::CallArgs;
 use crate::exit::Exit;
 use crate::report::{Again, Report};
-use crate::terminal::{BAD, Terminal, WARN, visible};
+use crate::terminal::{BAD, Terminal, visible};
 use crate::trouble::Trouble;
 use crate::{arguments, caller, interrupt};
 
@@ -44,10 +44,7 @@ pub(super) fn run(args: &CallArgs, setting: &Setting, terminal: &mut Terminal) -
         };
         show(&outcome, &caller, args, setting, &open, config.confirmation.ttl, terminal)
     };
-    if let Some(error) = open.close() {
-        let warning = terminal.err.brush().paint(WARN, "warning");
-        terminal.err.line(format_args!("{warning}: the audit log: {}", visible(&error)));
-    }
+    super::warn_of_log(open.close(), terminal);
     shown
 }
 

@@ -127,6 +127,14 @@ fn look_after(upkeep: &crate::assemble::Upkeep, terminal: &mut Terminal) {
     }
 }
 
+/// Warns of what could not be written to the log when it was closed.
+fn warn_of_log(error: Option<String>, terminal: &mut Terminal) {
+    if let Some(error) = error {
+        let warning = terminal.err.brush().paint(crate::terminal::WARN, "warning");
+        terminal.err.line(format_args!("{warning}: the audit log: {}", crate::terminal::visible(&error)));
+    }
+}
+
 /// The command, with the options that have to be there again.
 fn command(setting: &Setting) -> String {
     match &setting.global.config {

@@ -18,7 +18,7 @@ use crate::command_line::{ServeArgs, ServedArgs};
 use crate::config::Config;
 use crate::exit::Exit;
 use crate::interrupt;
-use crate::terminal::{Terminal, WARN, visible};
+use crate::terminal::{Terminal, WARN};
 use crate::trouble::Trouble;
 
 use super::Setting;
@@ -95,10 +95,7 @@ pub(super) async fn shut_down(open: &OpenAsync, terminal: &mut Terminal) {
 /// Writes what is still to be written, and leaves the threads behind: one may wait for input that never comes.
 pub(super) fn close(runtime: Runtime, open: OpenAsync, terminal: &mut Terminal) {
     runtime.shutdown_background();
-    if let Some(error) = open.close() {
-        let warning = terminal.err.brush().paint(WARN, "warning");
-        terminal.err.line(format_args!("{warning}: the audit log: {}", visible(&error)));
-    }
+    super::warn_of_log(open.close(), terminal);
 }
 
 async fn over_lines(

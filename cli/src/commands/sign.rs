@@ -5,13 +5,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use callgate_core::time::Clock as _;
-use callgate_signed::{Operation, SecretKey};
+use callgate_signed::Operation;
 use callgate_std::clock::SystemClock;
 use callgate_std::context::random_request_id;
 use callgate_std::entropy::OsEntropy;
 
 use super::Setting;
 use crate::arguments;
+use crate::assemble::checkpoints;
 use crate::command_line::SignArgs;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, shown_path};
@@ -63,10 +64,7 @@ pub(super) fn signature_file(file: &Path) -> PathBuf {
 }
 
 fn sign(key: &Path, payload: &str) -> Result<String, Trouble> {
-    let shown = shown_path(key);
-    let text = std::fs::read_to_string(key)
-        .map_err(|error| Trouble::usage(format!("the key {shown} can't be read: {error}")))?;
-    let key = SecretKey::parse(&text).map_err(|error| Trouble::usage(format!("the key {shown}: {error}")))?;
+    let key = checkpoints::key(key).map_err(Trouble::usage)?;
     key.sign(payload.as_bytes()).map_err(|error| Trouble::failed(error.to_string()))
 }
 

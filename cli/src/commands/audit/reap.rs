@@ -2,21 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::super::Setting;
+use super::super::{Setting, warn_of_log};
 use crate::assemble::{Found, Plan};
 use crate::command_line::ReapArgs;
 use crate::exit::Exit;
-use crate::terminal::{BAD, Terminal, WARN, visible};
+use crate::terminal::{BAD, Terminal, visible};
 use crate::trouble::Trouble;
 
 pub(in crate::commands) fn reap(args: &ReapArgs, setting: &Setting, terminal: &mut Terminal) -> Result<Exit, Trouble> {
     let config = setting.config()?;
     let open = Plan::of(&config)?.open(setting.log.clone())?;
     let found = open.stores.upkeep.run();
-    if let Some(error) = open.close() {
-        let warning = terminal.err.brush().paint(WARN, "warning");
-        terminal.err.line(format_args!("{warning}: the audit log: {}", visible(&error)));
-    }
+    warn_of_log(open.close(), terminal);
     if args.json {
         terminal.out.line(json_of(&found));
     } else if found.lost.is_empty() && found.in_doubt.is_empty() && found.operations.is_empty() {

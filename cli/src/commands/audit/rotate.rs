@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::super::Setting;
+use super::super::{Setting, warn_of_log};
 use crate::assemble::Plan;
 use crate::command_line::RotateArgs;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, WARN, shown_path, visible};
+use crate::terminal::{Terminal, shown_path};
 use crate::trouble::Trouble;
 
 pub(in crate::commands) fn rotate(
@@ -20,10 +20,7 @@ pub(in crate::commands) fn rotate(
     let rotated = upkeep.rotate().map_err(Trouble::from)?;
     let removed = upkeep.retain().map_err(Trouble::from)?;
     let segments = upkeep.segments();
-    if let Some(error) = open.close() {
-        let warning = terminal.err.brush().paint(WARN, "warning");
-        terminal.err.line(format_args!("{warning}: the audit log: {}", visible(&error)));
-    }
+    warn_of_log(open.close(), terminal);
     let head = |head: callgate_core::audit::chain::Head| json!({ "seq": head.seq, "hash": head.hash.to_string() });
     if args.json {
         terminal.out.line(json!({
