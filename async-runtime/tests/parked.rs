@@ -1,10 +1,4 @@
 //! What a parked call costs (design 5): at most 1 KiB beyond the handler's own future, and 100,000 of them in one process.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::print_stdout,
-    reason = "a test that prints what it measures"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,12 +1,5 @@
 //! Calls as streams: updates and outcomes, batches, and what becomes of what nobody waits for.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::string_slice,
-    reason = "tests"
-)]
+#![cfg(test)]
 
 mod batch;
 mod follow;

@@ -3,6 +3,7 @@
 
 mod anchor;
 mod disk;
+mod error;
 mod fanout;
 #[cfg(test)]
 mod fault_tests;
@@ -20,8 +21,9 @@ mod tracing;
 mod verify;
 
 pub use anchor::Anchor;
+pub use error::JsonlError;
 pub use fanout::Fanout;
-pub use jsonl::{Durability, JsonlAudit, JsonlError, JsonlOptions};
+pub use jsonl::{Durability, JsonlAudit, JsonlOptions};
 pub use memory::MemoryAudit;
 pub use reaper::LostCall;
 pub use segment::{Retention, Segments};

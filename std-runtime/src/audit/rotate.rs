@@ -13,7 +13,8 @@ use callgate_core::audit::chain::Head;
 
 use super::anchor::Anchor;
 use super::disk::Disk;
-use super::jsonl::{JsonlAudit, JsonlError, Log, Unlock};
+use super::error::JsonlError;
+use super::jsonl::{JsonlAudit, Log, Unlock};
 use super::line;
 use super::segment::{self, Segments};
 use crate::private_file::{self, Open};

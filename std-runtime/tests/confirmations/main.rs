@@ -4,6 +4,7 @@
 mod bench;
 mod clocks;
 mod fixed;
+mod grants;
 mod model;
 mod on_disk;
 mod races;
@@ -20,8 +21,9 @@ use callgate_std::entropy::SeededEntropy;
 use bench::Bench;
 use callgate_std::clock::ManualClock;
 use fixed::device;
+use grants::every_store_of_grants;
 use reopened::every_shared_store;
-use suite::{every_store, every_store_of_grants};
+use suite::every_store;
 
 fn memory(capacity: Capacity) -> Bench {
     let clock = ManualClock::new();

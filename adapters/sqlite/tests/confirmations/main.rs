@@ -5,6 +5,8 @@
 mod bench;
 #[path = "../../../../std-runtime/tests/confirmations/clocks.rs"]
 mod clocks;
+#[path = "../../../../std-runtime/tests/confirmations/grants.rs"]
+mod grants;
 #[path = "../../../../std-runtime/tests/confirmations/model.rs"]
 mod model;
 mod on_disk;
@@ -24,8 +26,9 @@ use callgate_std::confirmations::{Capacity, ConfirmationStore};
 use callgate_std::entropy::SeededEntropy;
 
 use bench::Bench;
+use grants::every_store_of_grants;
 use reopened::every_shared_store;
-use suite::{every_store, every_store_of_grants};
+use suite::every_store;
 
 fn open(path: &Path, capacity: Capacity, clock: &ManualClock, seed: u64) -> SqliteConfirmations {
     let database = Arc::new(Database::open(path).expect("new, or whole"));
