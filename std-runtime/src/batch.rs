@@ -19,6 +19,8 @@ pub struct BatchCall<'a> {
     pub caller: CallContext<'a>,
     /// What for.
     pub request: Request<'a>,
+    /// The id of the operation that it is to be one of, as for a call by itself. Two calls of one batch may have the same one.
+    pub operation: Option<&'a str>,
 }
 
 /// In which order outcomes are delivered.
@@ -161,7 +163,8 @@ mod tests {
     fn f7_a_batch_that_cannot_be_run_is_refused() {
         let ids: Vec<_> = (0..=MAX_CALLS).map(|n| n.to_string()).collect();
         let request = Request { tool: "t", arguments: b"", token: None };
-        let calls: Vec<_> = ids.iter().map(|id| BatchCall { id, caller: CallContext::cli(id), request }).collect();
+        let calls: Vec<_> =
+            ids.iter().map(|id| BatchCall { id, caller: CallContext::cli(id), request, operation: None }).collect();
         let options = |at_once| BatchOptions { at_once, delivery: Delivery::Ordered };
         assert_eq!(check(&[], &options(1)), Ok(()));
         assert_eq!(check(&calls[..MAX_CALLS], &options(1)), Ok(()));
@@ -174,7 +177,7 @@ mod tests {
     #[test]
     fn l1_debug_shows_no_argument() {
         let request = Request { tool: "t", arguments: b"CANARY", token: Some("CANARY") };
-        let call = BatchCall { id: "1", caller: CallContext::cli("r1"), request };
+        let call = BatchCall { id: "1", caller: CallContext::cli("r1"), request, operation: None };
         assert!(!format!("{call:?}").contains("CANARY"));
     }
 }

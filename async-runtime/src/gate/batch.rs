@@ -26,6 +26,7 @@ struct Waiting {
     tool: Box<str>,
     arguments: Box<[u8]>,
     token: Option<Box<str>>,
+    operation: Option<Arc<str>>,
 }
 
 /// Calls of one batch, under way. Yields each one's outcome under the id that the call has in the batch.
@@ -59,6 +60,7 @@ impl Gate {
             tool: call.request.tool.into(),
             arguments: call.request.arguments.into(),
             token: call.request.token.map(Box::from),
+            operation: call.operation.map(Arc::from),
         });
         Ok(Batch {
             gate: self.clone(),
@@ -86,8 +88,9 @@ impl Batch {
     }
 
     fn receive(&self, waiting: &Waiting) -> Parked<Received> {
-        let Waiting { caller, tool, arguments, token, .. } = waiting;
-        let options = CallOptions::new().cancelled_by(self.cancellation.clone());
+        let Waiting { caller, tool, arguments, token, operation, .. } = waiting;
+        let mut options = CallOptions::new().cancelled_by(self.cancellation.clone());
+        options.operation.clone_from(operation);
         self.gate.receive(&caller.borrow(), Request { tool, arguments, token: token.as_deref() }, options)
     }
 

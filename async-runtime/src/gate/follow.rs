@@ -36,8 +36,13 @@ impl Gate {
     /// Passes one call through the gate and gives what its tool tells on its way, and then its outcome. At most
     /// [`PENDING_UPDATES`] updates wait; then the tool does.
     pub fn follow(&self, caller: &CallContext<'_>, request: Request<'_>) -> Following {
+        self.follow_with(caller, request, CallOptions::new())
+    }
+
+    /// The same with options. What the tool tells comes here, and to no other receiver that they name.
+    pub fn follow_with(&self, caller: &CallContext<'_>, request: Request<'_>, options: CallOptions) -> Following {
         let (sender, receiver) = async_channel::bounded(PENDING_UPDATES);
-        let call = drive(self.receive(caller, request, CallOptions::new().with_updates(sender)));
+        let call = drive(self.receive(caller, request, options.with_updates(sender)));
         Following { call: Some(call), updates: Box::pin(receiver), outcome: None }
     }
 }

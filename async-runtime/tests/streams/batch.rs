@@ -10,6 +10,7 @@ use callgate_core::policy::{Decision, Subject};
 use callgate_core::tool::ConfirmBy;
 use callgate_std::batch::{BatchCall, BatchError, BatchOptions, Delivery};
 use callgate_std::failure::Failure;
+use callgate_std::journal::{JournalLimits, MemoryJournal};
 use callgate_std::output::Reply;
 use callgate_std::policy::Policy;
 use callgate_std::tool::ToolBuilder;
@@ -53,7 +54,7 @@ fn run(world: &World, names: &[&str], options: BatchOptions) -> Vec<(String, &'s
     let calls: Vec<_> = ids
         .iter()
         .zip(names)
-        .map(|(id, name)| BatchCall { id, caller: CallContext::cli(id), request: request(name) })
+        .map(|(id, name)| BatchCall { id, caller: CallContext::cli(id), request: request(name), operation: None })
         .collect();
     let outcomes: Vec<_> = block_on(world.gate.batch(&calls, options).unwrap().collect());
     outcomes.iter().map(|(id, outcome)| (id.to_string(), outcome.end().name())).collect()
@@ -134,7 +135,12 @@ fn x6_no_more_than_the_bound_are_under_way() {
 fn r1_a_cancelled_batch_delivers_an_outcome_for_every_call() {
     let endless = tool("endless").async_handler(|_| std::future::pending());
     let world = world([endless, tool("ok").handler(|_| Ok(Reply::new(1)))]);
-    let calls = ["a", "b", "c"].map(|id| BatchCall { id, caller: CallContext::cli(id), request: request("endless") });
+    let calls = ["a", "b", "c"].map(|id| BatchCall {
+        id,
+        caller: CallContext::cli(id),
+        request: request("endless"),
+        operation: None,
+    });
     let batch = world.gate.batch(&calls, BatchOptions { at_once: 2, delivery: Delivery::Ordered }).unwrap();
     let cancellation = batch.cancellation().clone();
     let delivered: Vec<_> = block_on(futures_lite::future::zip(batch.collect::<Vec<_>>(), async {
@@ -168,7 +174,8 @@ fn nobody_is_asked_about_a_call_that_was_cancelled_before_it_was_started() {
     let asked = Arc::new(AtomicUsize::new(0));
     let policy = Immediate(Asked(Arc::clone(&asked)));
     let world = world_with(tools(), |builder| builder.policy(policy));
-    let calls = ["a", "b"].map(|id| BatchCall { id, caller: CallContext::cli(id), request: request("ok") });
+    let calls =
+        ["a", "b"].map(|id| BatchCall { id, caller: CallContext::cli(id), request: request("ok"), operation: None });
     let batch = world.gate.batch(&calls, ORDERED).unwrap();
     batch.cancel();
     assert_eq!(block_on(batch.collect::<Vec<_>>()).len(), 2);
@@ -181,7 +188,12 @@ fn nobody_is_asked_about_a_call_that_was_cancelled_before_it_was_started() {
 fn j1_a_dropped_batch_is_recorded_whole() {
     let endless = tool("endless").async_handler(|_| std::future::pending());
     let world = world([endless]);
-    let calls = ["a", "b", "c"].map(|id| BatchCall { id, caller: CallContext::cli(id), request: request("endless") });
+    let calls = ["a", "b", "c"].map(|id| BatchCall {
+        id,
+        caller: CallContext::cli(id),
+        request: request("endless"),
+        operation: None,
+    });
     let mut batch = world.gate.batch(&calls, BatchOptions { at_once: 1, delivery: Delivery::Ordered }).unwrap();
     assert!(block_on(futures_lite::future::poll_once(batch.next())).is_none());
     drop(batch);
@@ -195,7 +207,8 @@ fn j1_a_dropped_batch_is_recorded_whole() {
 #[test]
 fn f7_a_batch_that_cannot_be_told_apart_is_refused_before_any_call() {
     let world = world(tools());
-    let calls = ["a", "a"].map(|id| BatchCall { id, caller: CallContext::cli(id), request: request("ok") });
+    let calls =
+        ["a", "a"].map(|id| BatchCall { id, caller: CallContext::cli(id), request: request("ok"), operation: None });
     assert_eq!(world.gate.batch(&calls, ORDERED).err(), Some(BatchError::DuplicateId));
     assert!(world.lines().is_empty());
 }
@@ -207,4 +220,29 @@ fn x6_a_batch_passes_the_bounds_of_its_gate() {
     let delivered = run(&world, &["waits"; 4], BatchOptions { at_once: 4, delivery: Delivery::Ordered });
     let ends: Vec<_> = delivered.iter().map(|(_, end)| *end).collect();
     assert_eq!(ends, ["done", "done", "overloaded", "overloaded"]);
+}
+
+/// R1, A5: calls of a batch are of operations as calls by themselves are; and one that is not started still says so in its record.
+#[test]
+fn r1_calls_of_a_batch_are_of_operations() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&runs);
+    let counts = tool("counts").mutating().async_handler(move |_| {
+        let run = count.fetch_add(1, Ordering::SeqCst);
+        async move { Ok(Reply::new(run)) }
+    });
+    let journal = Immediate(MemoryJournal::new(JournalLimits::DEFAULT));
+    let world = world_with([counts], |gate| gate.journal(journal));
+    let call = |id| BatchCall {
+        id,
+        caller: CallContext::cli(id).with_principal("alice"),
+        request: request("counts"),
+        operation: Some("op-1"),
+    };
+    let options = BatchOptions { at_once: 1, delivery: Delivery::Ordered };
+    let outcomes: Vec<_> = block_on(world.gate.batch(&[call("a"), call("b")], options).unwrap().collect());
+    assert_eq!(outcomes.iter().map(|(_, outcome)| outcome.replayed()).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    drop(world.gate.batch(&[call("c")], options).unwrap());
+    assert_eq!(world.of_operation("op-1"), ["a intent", "a terminal", "b terminal", "c terminal"]);
 }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use callgate_async::gate::{Followed, Following};
+use callgate_async::gate::{CallOptions, Followed, Following};
+use callgate_async::seam::Immediate;
 use callgate_core::context::CallContext;
+use callgate_std::journal::{JournalLimits, MemoryJournal};
 use callgate_std::output::Reply;
 use callgate_std::update::{PENDING_UPDATES, Progress, Update};
 use futures_core::Stream;
 use futures_lite::StreamExt as _;
 use smol::block_on;
 
-use crate::world::{request, tool, world};
+use crate::world::{request, tool, world, world_with};
 
 fn texts(followed: Vec<Followed>) -> Vec<String> {
     let text = |followed| match followed {
@@ -129,4 +131,24 @@ fn o2_chunks_are_bounded_whether_or_not_anybody_follows() {
     assert!(told[1].contains("INTERNAL_ERROR"), "{told:?}");
     assert!(!block_on(world.gate.call(&caller(), request("large"))).success());
     assert_eq!(world.lines(), ["r1 terminal failed unknown"; 2]);
+}
+
+/// N1: a call of an operation is followed as any other, and its replay, which runs nothing, has nothing to tell.
+#[test]
+fn n1_a_call_of_an_operation_is_followed() {
+    let tells = tool("tells").mutating().handler(|call| {
+        call.chunk("a part")?;
+        Ok(Reply::new("all"))
+    });
+    let journal = Immediate(MemoryJournal::new(JournalLimits::DEFAULT));
+    let world = world_with([tells], |gate| gate.journal(journal));
+    let caller = caller().with_principal("alice");
+    let followed = || {
+        let options = CallOptions::new().of_operation("op-1");
+        texts(block_on(world.gate.follow_with(&caller, request("tells"), options).collect()))
+    };
+    let [part, first] = &*followed() else { panic!("a part and the outcome") };
+    let [again] = &*followed() else { panic!("the outcome alone") };
+    assert_eq!(part, "\"a part\"");
+    assert!(first.contains("\"attempt\":1") && again.contains("\"replayed\":true"), "{first}, {again}");
 }

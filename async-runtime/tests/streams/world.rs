@@ -49,6 +49,13 @@ impl World {
         self.audit.lines().iter().map(short).collect()
     }
 
+    /// The records that name this operation: whose, and which.
+    pub(crate) fn of_operation(&self, operation: &str) -> Vec<String> {
+        let records = self.audit.lines().into_iter().map(|line| serde_json::from_str::<Value>(&line).unwrap());
+        let named = records.filter(|record| record["operation"] == operation);
+        named.map(|record| format!("{} {}", record["request_id"], record["kind"]).replace('"', "")).collect()
+    }
+
     /// The same, in the order of their texts: for calls that run at the same time.
     pub(crate) fn sorted_lines(&self) -> Vec<String> {
         let mut lines = self.lines();

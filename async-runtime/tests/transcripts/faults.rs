@@ -9,10 +9,14 @@ use crate::world::{Front, Seams, Transcript, World, run};
 
 const BOTH: Pauses = Pauses { before: true, after: true };
 
-/// Whether calls of these steps make other calls.
+/// Whether calls of these steps make other calls, or are made by one step.
 fn nests(steps: &[Step]) -> bool {
     let nests = |tool: &str| ["b.nest", "w.nest", "w.deep", "w.full"].contains(&tool);
-    steps.iter().any(|step| matches!(step, Step::Call(calling) if nests(calling.tool)))
+    steps.iter().any(|step| match step {
+        Step::Call(calling) => nests(calling.tool),
+        Step::Batch(_) => true,
+        _ => false,
+    })
 }
 
 fn fronts(steps: &[Step], turn: usize) -> Vec<Front> {

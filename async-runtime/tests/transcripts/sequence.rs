@@ -62,8 +62,18 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
+/// Calls that neither their callers nor other calls have to do with.
+fn batch() -> impl Strategy<Value = Vec<Calling>> {
+    const TOOLS: [&str; 8] =
+        ["b.return", "w.return", "w.write", "b.write", "w.confirm", "b.approve", "w.fail", "no.such"];
+    let call =
+        (calling(), select(TOOLS.as_slice())).prop_map(|(calling, tool)| Calling { tool, gone: false, ..calling });
+    prop::collection::vec(call, 1..4)
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
+        2 => batch().prop_map(Step::Batch),
         12 => calling().prop_map(Step::Call),
         3 => (0..3_usize, select([Verdict::Approve, Verdict::Deny].as_slice()), who())
             .prop_map(|(at, verdict, who)| Step::Decide(at, verdict, who)),

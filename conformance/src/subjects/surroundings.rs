@@ -318,6 +318,7 @@ pub(super) fn batched<'a>(batch: &'a event::Batch, scopes: &'a [String]) -> (Vec
         id: &call.id,
         caller: context(&call.caller, scopes, &call.id, call.mode),
         request: Request { tool: &call.tool, arguments: call.arguments.as_bytes(), token: call.token.as_deref() },
+        operation: None,
     });
     (calls.collect(), BatchOptions { at_once: batch.at_once as usize, delivery: Delivery::Ordered })
 }

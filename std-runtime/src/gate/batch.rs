@@ -79,8 +79,8 @@ impl Gate {
 
     fn batched<'a>(&'a self, call: &BatchCall<'a>, consumer: &Follower<'_>) -> Outcome<'a> {
         if consumer.is_gone() {
-            return self.never_started(&call.caller, call.request);
+            return self.never_started(&call.caller, call.operation, call.request);
         }
-        self.drive_call(&call.caller, call.request, Some(consumer))
+        self.drive_call(&call.caller, call.operation, call.request, Some(consumer))
     }
 }

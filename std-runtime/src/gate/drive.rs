@@ -18,7 +18,9 @@ use callgate_core::policy::{Decision, Subject};
 use callgate_core::request::{Context, Request};
 use callgate_core::time::Now;
 
+use super::options::Follow;
 use super::{Gate, Outcome, Parts};
+use crate::cancellation::Cancellation;
 use crate::common::{self, Common};
 use crate::confirmations::{PendingRequest, Presented};
 use crate::contain::contain;
@@ -44,16 +46,6 @@ impl Gate {
     pub(super) fn drive_call<'a>(
         &'a self,
         caller: &CallContext<'a>,
-        request: Request<'a>,
-        follower: Option<&Follower<'_>>,
-    ) -> Outcome<'a> {
-        self.drive_operation(caller, None, request, follower)
-    }
-
-    /// The same for a call that may be one of an operation.
-    pub(super) fn drive_operation<'a>(
-        &'a self,
-        caller: &CallContext<'a>,
         operation: Option<&'a str>,
         request: Request<'a>,
         follower: Option<&Follower<'_>>,
@@ -76,8 +68,13 @@ impl Gate {
     }
 
     /// Ends a call that nobody waits for any more before anything was done for it.
-    pub(super) fn never_started<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>) -> Outcome<'a> {
-        let call = self.receive(caller, None, request, self.0.common.now());
+    pub(super) fn never_started<'a>(
+        &'a self,
+        caller: &CallContext<'a>,
+        operation: Option<&'a str>,
+        request: Request<'a>,
+    ) -> Outcome<'a> {
+        let call = self.receive(caller, operation, request, self.0.common.now());
         self.finish(call.lost(false), None)
     }
 
@@ -306,7 +303,7 @@ impl NestedCalls for Gate {
             return NestedOutcome::ended(Some(Code::StoreUnavailable), Effect::None, None);
         };
         let caller = CallContext { request_id: &request_id, ..caller };
-        NestedOutcome::of(self.drive_call(&caller, Request { tool, arguments, token: None }, None))
+        NestedOutcome::of(self.drive_call(&caller, None, Request { tool, arguments, token: None }, None))
     }
 }
 
@@ -407,32 +404,34 @@ impl NoPlace {
     }
 }
 
-/// Takes what a tool tells on its way.
-type Follow<'f> = dyn FnMut(Update) -> ControlFlow<()> + Send + 'f;
-
-/// Whoever waits for a call, follows it, and may go away.
+/// Whoever waits for a call, may follow it, and may go away.
 pub(super) struct Follower<'f> {
     follow: Option<Mutex<Box<Follow<'f>>>>,
-    gone: AtomicBool,
+    cancellation: Option<&'f Cancellation>,
+    left: AtomicBool,
 }
 
 impl<'f> Follower<'f> {
-    pub(super) fn new(follow: impl FnMut(Update) -> ControlFlow<()> + Send + 'f) -> Self {
-        Self { follow: Some(Mutex::new(Box::new(follow))), gone: AtomicBool::new(false) }
+    pub(super) fn new(follow: Option<Box<Follow<'f>>>, cancellation: Option<&'f Cancellation>) -> Self {
+        Self { follow: follow.map(Mutex::new), cancellation, left: AtomicBool::new(false) }
     }
 
     /// One who waits for outcomes only.
     pub(super) fn of_outcomes() -> Self {
-        Self { follow: None, gone: AtomicBool::new(false) }
+        Self::new(None, None)
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        self.gone.load(Ordering::SeqCst)
+        self.has_left() || self.cancellation.is_some_and(Cancellation::is_cancelled)
+    }
+
+    fn has_left(&self) -> bool {
+        self.left.load(Ordering::SeqCst)
     }
 
     /// Goes away.
     pub(super) fn leave(&self) {
-        self.gone.store(true, Ordering::SeqCst);
+        self.left.store(true, Ordering::SeqCst);
     }
 
     /// A follower that panics counts as gone: its panic is its own, and not the tool's.
@@ -440,7 +439,7 @@ impl<'f> Follower<'f> {
         let Some(follow) = &self.follow else { return Ok(()) };
         let mut follow = lock(follow);
         // Looked at under the lock: a body may tell things from several threads, and one of them may have made it break.
-        if self.is_gone() {
+        if self.has_left() {
             return Err(Gone);
         }
         match contain(|| (follow)(update)) {

@@ -6,6 +6,7 @@ mod batch;
 mod builder;
 mod drive;
 mod operations;
+mod options;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -38,6 +39,7 @@ pub use crate::common::{DEFAULT_IN_FLIGHT, DEFAULT_LINE, DEFAULT_MAX_WAIT, GateE
 pub use approvals::{Approvals, DecisionFault, GrantFault};
 pub use builder::{GateBuilder, default_limiter};
 pub use operations::Operations;
+pub use options::CallOptions;
 
 /// A call's outcome. It borrows what the caller sent; [`Outcome::to_json`] and the like make owned copies.
 ///
@@ -91,7 +93,7 @@ impl Gate {
     /// Passes one call through the gate and gives its outcome. Never panics because of a tool or a plug-in; blocks for as
     /// long as the tool does.
     pub fn call<'a>(&'a self, caller: &CallContext<'a>, request: Request<'a>) -> Outcome<'a> {
-        self.drive_call(caller, request, None)
+        self.drive_call(caller, None, request, None)
     }
 
     /// Passes one call of an operation through the gate: under this id of its caller's it takes effect at most once. A call that comes
@@ -103,7 +105,7 @@ impl Gate {
         operation: &'a str,
         request: Request<'a>,
     ) -> Outcome<'a> {
-        self.drive_operation(caller, Some(operation), request, None)
+        self.drive_call(caller, Some(operation), request, None)
     }
 
     /// As [`call`](Self::call), and `follow` is given what the tool tells on its way: on the thread on which the tool runs, which waits. When it
@@ -114,8 +116,18 @@ impl Gate {
         request: Request<'a>,
         follow: impl FnMut(Update) -> ControlFlow<()> + Send,
     ) -> Outcome<'a> {
-        let follower = drive::Follower::new(follow);
-        self.drive_call(caller, request, Some(&follower))
+        self.call_with(caller, request, CallOptions::new().followed_by(follow))
+    }
+
+    /// As [`call`](Self::call), with any of these options.
+    pub fn call_with<'a>(
+        &'a self,
+        caller: &CallContext<'a>,
+        request: Request<'a>,
+        mut options: CallOptions<'a, '_>,
+    ) -> Outcome<'a> {
+        let follower = options.follower();
+        self.drive_call(caller, options.operation, request, follower.as_ref())
     }
 
     /// Explains the pipeline of `tool` for `caller`, running nothing. `None` when the caller knows no such tool, or the policy

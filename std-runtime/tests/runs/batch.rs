@@ -19,7 +19,12 @@ use crate::world::{Signal, World, line, request, tool, world};
 const BOTH: [Delivery; 2] = [Delivery::Ordered, Delivery::AsCompleted];
 
 fn batch<'a>(calls: &[(&'a str, &'a str)]) -> Vec<BatchCall<'a>> {
-    let call = |(id, tool): &(&'a str, &'a str)| BatchCall { id, caller: CallContext::cli(id), request: request(tool) };
+    let call = |(id, tool): &(&'a str, &'a str)| BatchCall {
+        id,
+        caller: CallContext::cli(id),
+        request: request(tool),
+        operation: None,
+    };
     calls.iter().map(call).collect()
 }
 

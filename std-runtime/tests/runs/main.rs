@@ -8,6 +8,7 @@ mod background;
 mod batch;
 mod debug;
 mod load;
+mod options;
 mod shutdown;
 mod updates;
 mod waiting;

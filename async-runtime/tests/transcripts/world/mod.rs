@@ -25,11 +25,14 @@ use callgate_core::digest::Digest;
 use callgate_core::limit::Quota;
 use callgate_core::policy::ChannelPolicy;
 use callgate_core::request::{Context, Request};
+use callgate_std::batch::{BatchCall, BatchOptions, Delivery};
 use callgate_std::cache::ResultCache;
 use callgate_std::cancellation::Cancellation;
 use callgate_std::confirmations::{Capacity, MemoryConfirmations};
 use callgate_std::entropy::{SeededEntropy, SharedEntropy};
-use callgate_std::gate::{GRACE, Gate as BlockingGate, Shutdown};
+use callgate_std::gate::{
+    CallOptions as BlockingOptions, GRACE, Gate as BlockingGate, Outcome as BlockingOutcome, Shutdown,
+};
 use callgate_std::interceptors::Interceptors;
 use callgate_std::journal::{JournalLimits, MemoryJournal};
 use callgate_std::limiter::{DEFAULT_KEYS, MemoryLimiter, QuotaScope, Quotas};
@@ -39,6 +42,7 @@ use callgate_std::registry::ToolSource;
 use callgate_std::task::Completion;
 use callgate_std::update::Update;
 use callgate_std::view::View;
+use futures_lite::StreamExt as _;
 
 use self::log::Log;
 use self::runtime::{Busy, Driven, Jobs, Own, Polls, Timed};
@@ -205,7 +209,6 @@ macro_rules! common {
 }
 
 fn blocking(parts: &Parts) -> BlockingGate {
-    let caller = Arc::clone(&parts.stage.caller);
     let interceptors = Interceptors::with(parts.stage.time.shared(), 1_000)
         .and("first", parts.spy(Judge("first")))
         .and("second", parts.spy(Judge("second")));
@@ -217,7 +220,6 @@ fn blocking(parts: &Parts) -> BlockingGate {
         .interceptors(interceptors)
         .audit(Arc::new(parts.spy(Sink)))
         .clock(parts.stage.time.shared())
-        .cancelled_when(move || caller.lock().unwrap().is_cancelled())
         .build()
         .unwrap()
 }
@@ -375,16 +377,20 @@ impl World {
         let context = calling.context(&request_id, &self.stage.name);
         let mut updates = Vec::new();
         let (json, token) = match &self.gate {
-            Gate::Blocking(gate) if calling.followed && calling.operation.is_none() => {
-                told(&gate.call_following(&context, request, |update| {
-                    updates.push(update);
-                    ControlFlow::Continue(())
-                }))
+            Gate::Blocking(gate) => {
+                let caller = self.stage.caller.lock().unwrap().clone();
+                let mut options = BlockingOptions::new().cancelled_by(&caller);
+                if calling.followed {
+                    options = options.followed_by(|update| {
+                        updates.push(update);
+                        ControlFlow::Continue(())
+                    });
+                }
+                if let Some(operation) = calling.operation {
+                    options = options.of_operation(operation);
+                }
+                told(&gate.call_with(&context, request, options))
             }
-            Gate::Blocking(gate) => match calling.operation {
-                Some(operation) => told(&gate.call_operation(&context, operation, request)),
-                None => told(&gate.call(&context, request)),
-            },
             Gate::Async(_) => {
                 let (future, receiver) = self.calling(calling, &request_id, token.as_deref());
                 let answer = told(&self.wait(future));
@@ -392,11 +398,53 @@ impl World {
                 answer
             }
         };
-        // The threads of the blocking gate are its own; executors say themselves when all is done.
+        self.settle();
+        self.called(json, token, &updates);
+    }
+
+    /// The threads of the blocking gate are its own; executors say themselves when all is done.
+    fn settle(&self) {
         if matches!(self.executor, Executor::None) {
             self.log.settle();
         }
-        self.called(json, token, &updates);
+    }
+
+    /// Makes these calls as a batch, one at a time.
+    fn batch(&mut self, callings: &[Calling]) {
+        let ids: Vec<_> = callings.iter().map(|calling| (self.next(calling), self.token(calling.brings))).collect();
+        let calls: Vec<_> = callings
+            .iter()
+            .zip(&ids)
+            .map(|(calling, (id, token))| BatchCall {
+                id,
+                caller: calling.context(id, &self.stage.name),
+                request: Request {
+                    tool: calling.tool,
+                    arguments: calling.arguments.as_bytes(),
+                    token: token.as_deref(),
+                },
+                operation: calling.operation,
+            })
+            .collect();
+        let options = BatchOptions { at_once: 1, delivery: Delivery::Ordered };
+        let mut answers = Vec::new();
+        match &self.gate {
+            Gate::Blocking(gate) => {
+                let deliver = |id: &str, outcome: BlockingOutcome<'_>| {
+                    answers.push((id.to_owned(), told(&outcome)));
+                    ControlFlow::Continue(())
+                };
+                gate.batch(&calls, options, deliver).unwrap();
+            }
+            Gate::Async(gate) => {
+                let outcomes: Vec<_> = self.wait(gate.batch(&calls, options).unwrap().collect());
+                answers.extend(outcomes.iter().map(|(id, outcome)| (id.to_string(), told(outcome))));
+            }
+        }
+        self.settle();
+        for (id, (json, token)) in answers {
+            self.called(format!("{id}: {json}"), token, &[]);
+        }
     }
 
     /// The future of a call, and what takes its updates.
@@ -409,7 +457,7 @@ impl World {
         let request = Request { tool: calling.tool, arguments: calling.arguments.as_bytes(), token };
         let (sender, receiver) = async_channel::unbounded();
         let mut options = CallOptions::new().cancelled_by(self.stage.caller.lock().unwrap().clone());
-        if calling.followed && calling.operation.is_none() {
+        if calling.followed {
             options = options.with_updates(sender);
         }
         if let Some(operation) = calling.operation {
@@ -462,6 +510,7 @@ impl World {
     pub(crate) fn step(&mut self, step: &Step) {
         match step {
             Step::Call(calling) => self.call(calling),
+            Step::Batch(callings) => self.batch(callings),
             Step::Decide(at, verdict, who) => self.decide(*at, *verdict, *who),
             Step::Desk(act, who) => self.act(*act, *who),
             Step::Advance(ms) => self.time.advance(Duration::from_millis(*ms)),

@@ -192,6 +192,8 @@ pub(crate) const TOOLS: &[&str] = &[
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     Call(Calling),
+    /// Makes these calls as a batch, one at a time.
+    Batch(Vec<Calling>),
     /// Decides about the question that was asked as the so-manieth.
     Decide(usize, Verdict, Who),
     /// Does something at the gate's desk.
@@ -380,6 +382,8 @@ fn operations() -> Vec<Script> {
     let fails = |n: u8| call(Local, "w.fail", &format!(r#"{{"n":{n}}}"#)).of("op-1");
     let reads = |who| call(who, "b.return", r#"{"n":3}"#).of("op-1");
     let behind = || call(Local, "w.behind", "{}").of("op-1");
+    let tells = |tool| call(Local, tool, "{}").of("op-1").followed();
+    let stops = || call(Local, "w.stop", "{}").of("op-1");
     vec![
         one("operation: done", write()),
         script("operation: replayed", [write(), write()]),
@@ -392,6 +396,18 @@ fn operations() -> Vec<Script> {
         one("operation: vetoed", call(Local, "veto.me", "{}").of("op-1")),
         script("operation: confirmed, and asked again", [asks(), asks().with(Token(0)), asks()]),
         script("operation: in the background", [behind(), behind()]),
+        script("operation: followed", [tells("w.tells"), tells("w.tells")]),
+        script("operation: followed, and blocks", [tells("b.tells"), tells("b.tells")]),
+        script("operation: gone before", [write().gone(), write()]),
+        script("operation: stopped", [stops().followed(), stops()]),
+        script::<Step>(
+            "operation: in a batch",
+            [Step::Batch(vec![write(), asks(), reads(Alice), write()]), write().into()],
+        ),
+        script::<Step>(
+            "operation: in a batch, confirmed",
+            [asks().into(), Step::Batch(vec![asks().with(Token(0)), asks()]), asks().into()],
+        ),
     ]
 }
 
