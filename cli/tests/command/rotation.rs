@@ -1,6 +1,7 @@
 //! The log in segments.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 
 use crate::world::World;
 
@@ -56,6 +57,33 @@ fn j6_a_log_is_rotated_by_hand() {
         // No tool reads or writes them.
         let path = format!("{}.segments/{:012}.jsonl", name(config), 1);
         world.call(&["fs.read", &format!(r#"{{"path":"{path}"}}"#)]).refused_or_failed();
+    }
+}
+
+// J6: the latest records stand in the segments, too, and whoever follows a log goes on with the new one.
+#[test]
+fn j6_a_log_is_followed_through_its_rotations() {
+    for config in [TEXTS, DATABASE] {
+        let world = World::with_config(config);
+        let number = |line: String| {
+            let record: serde_json::Value = serde_json::from_str(&line).expect("a record");
+            record["seq"].as_u64().expect("a number")
+        };
+        world.call(&["time.now"]).ok();
+        let mut follower = world.start(&["audit", "tail", "--follow", "--json", "-n", "1"]);
+        let mut shown = BufReader::new(follower.stdout.take().expect("a pipe")).lines();
+        let mut next = || number(shown.next().expect("it goes on").expect("text"));
+        assert_eq!(next(), 1);
+        for _ in 0..3 {
+            world.call(&["time.now"]).ok();
+            world.run(&["audit", "rotate"]).ok();
+        }
+        world.call(&["time.now"]).ok();
+        assert_eq!(std::array::from_fn(|_| next()), [2, 3, 4, 5, 6, 7, 8]);
+        follower.kill().expect("it runs");
+        follower.wait().expect("it ends");
+        let tail = world.run(&["audit", "tail", "--json", "-n", "6"]).ok().out;
+        assert_eq!(tail.lines().map(|line| number(line.to_owned())).collect::<Vec<_>>(), [3, 4, 5, 6, 7, 8]);
     }
 }
 

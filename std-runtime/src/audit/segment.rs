@@ -4,7 +4,7 @@
 //! of them into the log itself: its first line follows the last one of the last segment.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use callgate_core::audit::chain::Head;
@@ -197,6 +197,48 @@ impl Segments {
     }
 }
 
+/// The lines of segments, one segment after the other. Each is opened when it is its turn and let go of at its end, so there may be any
+/// number of them.
+#[derive(Debug)]
+pub struct SegmentLines {
+    rest: std::vec::IntoIter<Segment>,
+    file: Option<BufReader<File>>,
+}
+
+impl SegmentLines {
+    /// Those of these, in this order.
+    #[must_use]
+    pub fn of(segments: Vec<Segment>) -> Self {
+        Self { rest: segments.into_iter(), file: None }
+    }
+}
+
+impl BufRead for SegmentLines {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.file.as_mut().map_or(Ok(true), |file| file.fill_buf().map(<[u8]>::is_empty))? {
+            // Kept open no longer than it is read.
+            self.file = None;
+            let Some(segment) = self.rest.next() else { break };
+            self.file = Some(BufReader::new(File::open(&segment.path)?));
+        }
+        self.file.as_mut().map_or(Ok(&[]), BufRead::fill_buf)
+    }
+
+    fn consume(&mut self, count: usize) {
+        if let Some(file) = &mut self.file {
+            file.consume(count);
+        }
+    }
+}
+
+impl Read for SegmentLines {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(out)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
 impl Removal {
     /// The record that says so, which comes before it.
     ///
@@ -245,10 +287,31 @@ fn end_of(path: &Path) -> io::Result<(Option<Head>, Option<Timestamp>)> {
 pub fn begins_after(mut log: &File) -> io::Result<Option<Head>> {
     log.seek(SeekFrom::Start(0))?;
     let mut text = Vec::new();
-    BufReader::with_capacity(1 << 10, io::Read::take(log, tail::MAX_READ)).read_until(b'\n', &mut text)?;
+    BufReader::with_capacity(1 << 10, Read::take(log, tail::MAX_READ)).read_until(b'\n', &mut text)?;
     if text.is_empty() {
         return Ok(Some(Head::EMPTY));
     }
     let text = text.strip_suffix(b"\n").unwrap_or(&text);
     Ok(str::from_utf8(text).ok().and_then(line::before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// There may be more segments than a process may have files open.
+    #[test]
+    fn a_segment_is_opened_when_it_is_its_turn() {
+        let directory = tempfile::tempdir().unwrap();
+        let segment = |first: u64| Segment { first, path: directory.path().join(first.to_string()) };
+        fs::write(segment(1).path, "one\ntwo\n").unwrap();
+        fs::write(segment(3).path, "").unwrap();
+        fs::write(segment(4).path, "three\n").unwrap();
+        let of = |firsts: &[u64]| SegmentLines::of(firsts.iter().map(|first| segment(*first)).collect());
+        let lines: io::Result<Vec<_>> = of(&[1, 3, 4]).lines().collect();
+        assert_eq!(lines.unwrap(), ["one", "two", "three"]);
+        let mut lines = of(&[1, 9]).lines();
+        assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["one", "two"]);
+        assert_eq!(lines.next().unwrap().unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
 }

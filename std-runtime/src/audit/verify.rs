@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::anchor::{self, Anchored};
 use super::jsonl::anchor_path;
-use super::segment::{self, Segments};
+use super::segment::{self, SegmentLines, Segments};
 use super::{line, tail};
 use crate::private_file::{self, FileError};
 
@@ -210,24 +210,28 @@ pub fn verify_file(path: &Path, kept: Option<Head>) -> Result<Report, FileError>
 /// # Errors
 /// As [`verify_file`].
 pub fn verify_log(path: &Path, expected: Expected) -> Result<Report, FileError> {
-    let (log, against) = open_log(path, expected.kept)?;
     let io = |error| FileError::io(path, "read")(error);
-    // One that can't be told begins with its first line.
-    let begin = segment::begins_after(&log).map_err(io)?.unwrap_or(Head::EMPTY);
-    let segments = Segments::of(path).before(begin.seq.saturating_add(1)).map_err(io)?;
-    let length = log.metadata().map_err(FileError::io(path, "look at"))?.len();
-    // Whatever is removed from here on is open already.
-    let files: Vec<_> = segments.into_iter().map(|segment| (File::open(&segment.path), segment.path)).collect();
-    log.unlock().map_err(FileError::io(path, "let go of"))?;
-    let mut live = &log;
-    live.rewind().map_err(io)?;
-    let mut parts = Vec::new();
-    for (file, path) in files {
-        let file = file.map_err(FileError::io(&path, "open"))?;
-        parts.push((path, Box::new(BufReader::new(file)) as Box<dyn BufRead>));
+    loop {
+        let (log, against) = open_log(path, expected.kept)?;
+        // One that can't be told begins with its first line.
+        let begin = segment::begins_after(&log).map_err(io)?.unwrap_or(Head::EMPTY);
+        let before = || Segments::of(path).before(begin.seq.saturating_add(1)).map_err(io);
+        let segments = before()?;
+        let length = log.metadata().map_err(FileError::io(path, "look at"))?.len();
+        log.unlock().map_err(FileError::io(path, "let go of"))?;
+        let mut live = &log;
+        live.rewind().map_err(io)?;
+        let mut parts: Vec<(PathBuf, Box<dyn BufRead>)> = Vec::new();
+        for segment in segments.iter().cloned() {
+            parts.push((segment.path.clone(), Box::new(SegmentLines::of(vec![segment]))));
+        }
+        parts.push((path.to_owned(), Box::new(BufReader::new(Read::take(live, length)))));
+        let report = verify_parts(parts, against, expected.checkpoint);
+        // One that was removed before it was its turn could not be looked at.
+        if report.is_ok() || before()? == segments {
+            return report.map_err(io);
+        }
     }
-    parts.push((path.to_owned(), Box::new(BufReader::new(Read::take(live, length)))));
-    verify_parts(parts, against, expected.checkpoint).map_err(io)
 }
 
 /// Verifies the parts of a log, segments and the log itself, each with its file, in order. It may begin behind its first line, if one of

@@ -9,6 +9,7 @@ mod reaping;
 mod rotation;
 
 use std::fs;
+use std::io::{BufRead as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -16,8 +17,8 @@ use std::thread;
 use callgate_core::audit::chain::Head;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::time::Timestamp;
-use callgate_sqlite::{Database, DatabaseError, SqliteAudit};
-use callgate_std::audit::{Expected, JsonlAudit, LostCall, Report, Retention, verify_file};
+use callgate_sqlite::{Database, DatabaseError, Lines, SqliteAudit};
+use callgate_std::audit::{Against, Expected, JsonlAudit, LostCall, Report, Retention, verify, verify_file};
 use callgate_std::clock::SystemClock;
 use tempfile::TempDir;
 
@@ -375,6 +376,52 @@ impl Rotated for SqliteAudit {
 #[test]
 fn j6_the_log_is_rotated() {
     rotation::all::<SqliteAudit>();
+}
+
+/// J6: a reading that was begun goes on in the segments that are made meanwhile, page by page, and misses nothing.
+#[test]
+fn j6_what_is_put_aside_while_it_is_read_is_read_on() {
+    let place = Place::new();
+    let audit = place.open().expect("new");
+    let arguments = format!(r#"{{"rows":[{}1]}}"#, "1234,".repeat(20_000));
+    let call = |name: &str| {
+        drive_with(READ, name, &arguments, &audit, &Ears::default()).expect("written");
+    };
+    let rotate = || audit.rotate(SystemClock::shared().now().wall).expect("usable").expect("lines");
+    for part in ["a", "b"] {
+        (0..4).for_each(|i| call(&format!("{part}{i}")));
+        rotate();
+    }
+    // Of three pages and more, in two segments and the file.
+    (0..8).for_each(|i| call(&format!("c{i}")));
+    for after in [0, 3, 4, 5, 9, 12, 18] {
+        let (whole, end) = text(&audit);
+        assert_eq!(whole.lines().count() as u64, end.seq);
+        assert!(verify(&mut whole.as_bytes(), Against::Head(end)).expect("readable").is_intact());
+        let mut lines = Lines::after(audit.database(), after).expect("readable");
+        assert_eq!((lines.head(), lines.last()), (end, end.seq));
+        let mut read = String::new();
+        for part in ["before", "after"] {
+            // Its first page. What comes behind is no part of the reading.
+            rotate();
+            call(&format!("{part}{after}"));
+            lines.read_line(&mut read).expect("readable");
+        }
+        lines.read_to_string(&mut read).expect("readable");
+        let expected = whole.split_inclusive('\n').skip(usize::try_from(after).expect("few"));
+        assert!(read == expected.collect::<String>(), "after {after}: {} lines", read.lines().count());
+    }
+    let all = Retention::new(Some(0), None);
+    let mut lines = Lines::all(audit.database()).expect("readable");
+    lines.read_line(&mut String::new()).expect("readable");
+    audit.retain(all, SystemClock::shared().now().wall).expect("usable").expect("segments");
+    let told = lines.read_to_string(&mut String::new()).expect_err("a part of it is gone");
+    assert!(told.to_string().contains("were removed while they were read"), "{told}");
+    // Whoever begins then begins with what there is.
+    let (rest, _) = text(&audit);
+    assert!(
+        rest.starts_with(&format!("{{\"seq\":{},", 1 + Lines::all(audit.database()).expect("readable").begin().seq))
+    );
 }
 
 /// J1, J4: the suite of every log that is reaped.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use callgate_core::audit::chain::Head;
 use callgate_sqlite::{Database, Lines};
 use callgate_std::audit::Segments;
-use callgate_std::audit::segment::begins_after;
+use callgate_std::audit::segment::{SegmentLines, begins_after};
 
 use super::super::Setting;
 use crate::assemble::Plan;
@@ -59,26 +59,19 @@ pub(super) fn with_lines<R>(
     read: impl FnOnce(&mut dyn BufRead, Option<Head>) -> Result<R, Trouble>,
 ) -> Result<R, Trouble> {
     let unreadable = |error: io::Error| unreadable(file, &error);
-    let segments = Segments::of(file);
-    let put_aside = |begin: Head| -> io::Result<Box<dyn BufRead>> {
-        let mut lines: Box<dyn BufRead> = Box::new(io::empty());
-        for segment in segments.before(begin.seq.saturating_add(1))? {
-            lines = Box::new(lines.chain(BufReader::new(File::open(&segment.path)?)));
-        }
-        Ok(lines)
-    };
     match Source::of(file)? {
         Source::Nothing => Err(missing(file)),
         Source::Text => {
             let mut log = File::open(file).map_err(unreadable)?;
             let begin = begins_after(&log).map_err(unreadable)?.unwrap_or(Head::EMPTY);
             log.rewind().map_err(unreadable)?;
-            read(&mut put_aside(begin).map_err(unreadable)?.chain(BufReader::new(log)), None)
+            let segments = Segments::of(file).before(begin.seq.saturating_add(1)).map_err(unreadable)?;
+            read(&mut SegmentLines::of(segments).chain(BufReader::new(log)), None)
         }
         Source::Database(database) => {
-            let lines = Lines::all(&database).map_err(unreadable)?;
-            let (head, begin) = (lines.head(), lines.begin());
-            read(&mut put_aside(begin).map_err(unreadable)?.chain(lines), Some(head))
+            let mut lines = Lines::all(&database).map_err(unreadable)?;
+            let head = lines.head();
+            read(&mut lines, Some(head))
         }
     }
 }

@@ -5,7 +5,10 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
+use callgate_core::audit::chain::Head;
 use callgate_sqlite::{Database, Lines};
+use callgate_std::audit::Segments;
+use callgate_std::audit::segment::{SegmentLines, begins_after};
 use serde_json::Value;
 
 use super::super::Setting;
@@ -36,7 +39,7 @@ pub(in crate::commands) fn tail(args: &TailArgs, setting: &Setting, terminal: &m
         Source::Text => Reader::Text(Follower::new(File::open(&file).map_err(unreadable)?)),
         Source::Database(database) => Reader::Database { database, read: 0 },
     };
-    let lines = reader.last(args.lines).map_err(unreadable)?;
+    let lines = reader.last(&file, args.lines).map_err(unreadable)?;
     let mut printer = Printer { json: args.json, widths: Vec::new() };
     printer.print(&lines, terminal);
     // Ctrl-C ends it, as it ends every program that says nothing about it.
@@ -62,11 +65,11 @@ enum Reader {
 }
 
 impl Reader {
-    /// The last lines, as many as that.
-    fn last(&mut self, count: usize) -> io::Result<Vec<String>> {
+    /// The last lines of the log and its segments, as many as that.
+    fn last(&mut self, file: &Path, count: usize) -> io::Result<Vec<String>> {
         match self {
             Self::Nothing => Ok(Vec::new()),
-            Self::Text(follower) => follower.last(count),
+            Self::Text(follower) => follower.last(file, count),
             Self::Database { database, read } => {
                 let head = Lines::after(database, u64::MAX)?.head();
                 *read = head.seq.saturating_sub(count as u64);
@@ -95,9 +98,9 @@ impl Reader {
 
 /// The lines behind the one of this number, which moves on.
 fn rows(database: &Database, read: &mut u64) -> io::Result<Vec<String>> {
-    let lines: Vec<String> = Lines::after(database, *read)?.lines().collect::<io::Result<_>>()?;
-    *read = read.saturating_add(lines.len() as u64);
-    Ok(lines)
+    let lines = Lines::after(database, *read)?;
+    *read = lines.last().max(*read);
+    lines.lines().collect()
 }
 
 /// A log of text that grows.
@@ -105,20 +108,39 @@ struct Follower {
     handle: Option<File>,
     /// How far it was read.
     at: u64,
+    /// The number of the last line that was read, as it says itself.
+    number: Option<u64>,
 }
 
 impl Follower {
     const fn new(handle: File) -> Self {
-        Self { handle: Some(handle), at: 0 }
+        Self { handle: Some(handle), at: 0, number: None }
     }
 
     /// There is no log yet.
     const fn waiting() -> Self {
-        Self { handle: None, at: 0 }
+        Self { handle: None, at: 0, number: Some(0) }
     }
 
-    /// The last lines, as many as that; reads no more of the log than it has to.
-    fn last(&mut self, count: usize) -> io::Result<Vec<String>> {
+    /// The last lines of the log and its segments, as many as that; reads no more of them than it has to.
+    fn last(&mut self, file: &Path, count: usize) -> io::Result<Vec<String>> {
+        let begin = self.handle.as_ref().map(begins_after).transpose()?.flatten();
+        // One at least, for its number.
+        let mut lines = self.last_here(count.max(1))?;
+        self.number = lines.last().map_or_else(|| begin.map(|begin| begin.seq), |line| number(line));
+        lines.drain(..lines.len().saturating_sub(count));
+        let begin = begin.unwrap_or(Head::EMPTY);
+        for segment in Segments::of(file).before(begin.seq.saturating_add(1))?.into_iter().rev() {
+            if lines.len() >= count {
+                break;
+            }
+            let before = Self::new(File::open(segment.path)?).last_here(count.saturating_sub(lines.len()))?;
+            lines.splice(0..0, before);
+        }
+        Ok(lines)
+    }
+
+    fn last_here(&mut self, count: usize) -> io::Result<Vec<String>> {
         let Some(handle) = &mut self.handle else { return Ok(Vec::new()) };
         let end = handle.metadata()?.len();
         let mut from = end;
@@ -140,17 +162,38 @@ impl Follower {
         Ok(lines.iter().skip(lines.len().saturating_sub(count)).map(|line| (*line).to_owned()).collect())
     }
 
-    /// The whole lines that came since.
+    /// The whole lines that came since. When the log was put aside, be it several times, what stands in its segments comes before what
+    /// stands in the new one.
     fn next(&mut self, file: &Path) -> io::Result<Vec<String>> {
-        self.reopen(file)?;
+        // Looked at first: nobody writes to a log that was put aside, so what is read of it then is all of it.
+        let moved = self.is_moved(file)?;
+        let mut lines = self.rest()?;
+        if moved {
+            let handle = File::open(file)?;
+            if let (Some(read), Some(begin)) = (self.number, begins_after(&handle)?) {
+                let mut between = Segments::of(file).before(begin.seq.saturating_add(1))?;
+                between.retain(|segment| segment.first > read);
+                for line in SegmentLines::of(between).split(b'\n') {
+                    lines.push(String::from_utf8_lossy(&line?).into_owned());
+                }
+            }
+            *self = Self { number: self.number, ..Self::new(handle) };
+            lines.append(&mut self.rest()?);
+        }
+        Ok(lines)
+    }
+
+    /// The whole lines behind those that were read of the file that is open.
+    fn rest(&mut self) -> io::Result<Vec<String>> {
         let Some(handle) = &mut self.handle else { return Ok(Vec::new()) };
         handle.seek(SeekFrom::Start(self.at))?;
         let mut reader = BufReader::new(handle);
-        let mut lines = Vec::new();
+        let mut lines: Vec<String> = Vec::new();
         loop {
             let mut line = Vec::new();
             let read = Read::take(&mut reader, LONGEST).read_until(b'\n', &mut line)?;
             if line.pop() != Some(b'\n') {
+                self.number = lines.last().map_or(self.number, |line| number(line));
                 return Ok(lines);
             }
             self.at = self.at.saturating_add(read as u64);
@@ -158,19 +201,20 @@ impl Follower {
         }
     }
 
-    /// Goes on with another file, when the log was put aside, or cut off.
-    fn reopen(&mut self, file: &Path) -> io::Result<()> {
-        let moved = match (&self.handle, fs::metadata(file)) {
-            (_, Err(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            (_, Err(error)) => return Err(error),
-            (None, Ok(_)) => true,
-            (Some(handle), Ok(there)) => !same(&handle.metadata()?, &there) || there.len() < self.at,
-        };
-        if moved {
-            *self = Self::new(File::open(file)?);
+    /// Whether the log is another file now: it was put aside, or cut off, or there was none.
+    fn is_moved(&self, file: &Path) -> io::Result<bool> {
+        match (&self.handle, fs::metadata(file)) {
+            (_, Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            (_, Err(error)) => Err(error),
+            (None, Ok(_)) => Ok(true),
+            (Some(handle), Ok(there)) => Ok(!same(&handle.metadata()?, &there) || there.len() < self.at),
         }
-        Ok(())
     }
+}
+
+/// The number of a line, as it says itself.
+fn number(line: &str) -> Option<u64> {
+    line.strip_prefix("{\"seq\":")?.split_once(',')?.0.parse().ok()
 }
 
 #[cfg(unix)]
@@ -301,6 +345,13 @@ fn took(record: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::sync::Arc;
+
+    use callgate_core::context::CallContext;
+    use callgate_core::request::Request;
+    use callgate_std::audit::JsonlAudit;
+    use callgate_std::gate::Gate;
+    use callgate_std::registry::Registry;
 
     use super::*;
 
@@ -309,7 +360,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let long = "x".repeat(100_000);
         write!(file, "one\n{long}\nthree\nfour\nhalf").unwrap();
-        let last = |count| Follower::new(File::open(file.path()).unwrap()).last(count).unwrap();
+        let last = |count| Follower::new(File::open(file.path()).unwrap()).last(file.path(), count).unwrap();
         assert_eq!(last(2), ["three", "four"]);
         assert_eq!(last(3).first().map(String::len), Some(100_000));
         assert_eq!(last(9).len(), 4);
@@ -322,7 +373,7 @@ mod tests {
         let (path, aside) = (dir.path().join("log"), dir.path().join("old"));
         fs::write(&path, "one\ntw").unwrap();
         let mut follower = Follower::new(File::open(&path).unwrap());
-        assert_eq!(follower.last(5).unwrap(), ["one"]);
+        assert_eq!(follower.last(&path, 5).unwrap(), ["one"]);
         assert_eq!(follower.next(&path).unwrap(), [""; 0]);
         fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"o\nthree\n").unwrap();
         assert_eq!(follower.next(&path).unwrap(), ["two", "three"]);
@@ -330,5 +381,46 @@ mod tests {
         assert_eq!(follower.next(&path).unwrap(), [""; 0]);
         fs::write(&path, "new\n").unwrap();
         assert_eq!(follower.next(&path).unwrap(), ["new"]);
+    }
+
+    /// J6: whoever follows a log misses no line of it and gets none twice, however often it is put aside between two looks.
+    #[test]
+    fn j6_a_followed_log_is_read_through_its_segments() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("audit.jsonl");
+        let log = JsonlAudit::open(&path).unwrap();
+        let gate = Gate::builder(Registry::builder().build().unwrap()).audit(Arc::new(log)).build().unwrap();
+        let rotate = || JsonlAudit::open(&path).unwrap().rotate().unwrap();
+        let call = || drop(gate.call(&CallContext::cli("r"), Request { tool: "none", arguments: b"{}", token: None }));
+        let numbers = |lines: &[String]| lines.iter().map(|line| number(line).unwrap()).collect::<Vec<_>>();
+        let follower = || Follower::new(File::open(&path).unwrap());
+        call();
+        call();
+        let mut followed = follower();
+        assert_eq!(numbers(&followed.last(&path, 1).unwrap()), [2]);
+        call();
+        rotate();
+        call();
+        assert_eq!(numbers(&followed.next(&path).unwrap()), [3, 4, 5]);
+        for _ in 0..3 {
+            call();
+            rotate();
+        }
+        call();
+        assert_eq!(numbers(&followed.next(&path).unwrap()), [6, 7, 8, 9, 10, 11, 12]);
+        assert_eq!(followed.next(&path).unwrap(), [""; 0]);
+        // One that there was not when it was looked for, and one that is looked at from its end on.
+        assert_eq!(numbers(&Follower::waiting().next(&path).unwrap()), (1..=12).collect::<Vec<_>>());
+        let mut quiet = follower();
+        assert_eq!(quiet.last(&path, 0).unwrap(), [""; 0]);
+        // The last lines, too, are looked for before the last rotation, as far as there are any.
+        for (count, first) in [(2, 11), (3, 10), (8, 5), (12, 1), (99, 1)] {
+            assert_eq!(numbers(&follower().last(&path, count).unwrap()), (first..=12).collect::<Vec<_>>());
+        }
+        for _ in 0..2 {
+            call();
+            rotate();
+        }
+        assert_eq!(numbers(&quiet.next(&path).unwrap()), [13, 14, 15, 16]);
     }
 }
