@@ -215,12 +215,14 @@ impl SqliteAudit {
             page(link, &mut read, &mut open, i64::MAX)?;
             keep(link, read, &open)?;
             segments.write(begin.seq.saturating_add(1), &text)?;
+            segment::passed("segment_written");
             let note = segment::begins(now, &end).map_err(|AuditFault| DatabaseError::Record)?;
             let next = insert(link, &end, &note)?;
             set_end(link, &next)?;
             let put_aside = number(end.seq, link)?;
             link.execute("UPDATE audit_begin SET seq = ?1, hash = ?2", params![put_aside, end.hash.as_bytes()])?;
             link.execute("DELETE FROM audit WHERE seq <= ?1", [put_aside])?;
+            segment::passed("lines_removed");
             Ok(Some((end, next)))
         })?;
         Ok(rotated.map(|(end, next)| {

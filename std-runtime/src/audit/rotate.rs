@@ -52,6 +52,7 @@ pub(super) fn rotate(audit: &JsonlAudit, disk: &Disk, log: &mut Log) -> Result<R
     let segment = segments.path_of(begin.seq.saturating_add(1));
     disk.attempt(|| give_name(path, &segment)).map_err(io("give a second name to"))?;
     disk.attempt(|| private_file::sync_directory(&segment).map_err(io::Error::other)).map_err(io("put aside"))?;
+    segment::passed("segment_named");
 
     let mut text = String::new();
     let now = audit.options.clock.now().wall;
@@ -61,8 +62,10 @@ pub(super) fn rotate(audit: &JsonlAudit, disk: &Disk, log: &mut Log) -> Result<R
     // Before it is the log: nobody writes to it until the anchor says where it is.
     private_file::lock(&file, &next, audit.options.wait)?;
     let _unlocked_too = Unlock(&file);
+    segment::passed("next_made");
     disk.attempt(|| fs::rename(&next, path)).map_err(io("replace"))?;
     disk.attempt(|| private_file::sync_directory(path).map_err(io::Error::other)).map_err(io("replace"))?;
+    segment::passed("log_replaced");
     let anchor = Anchor { head, bytes: text.len() as u64 };
     // The log was rotated, whatever becomes of its anchor.
     let anchored = disk.anchor(&anchor, log.slot).and_then(|slot| disk.sync_anchor().map(|()| slot));

@@ -258,6 +258,13 @@ pub fn begins(now: Timestamp, after: &Head) -> Result<String, callgate_core::aud
     line::note(now, "segment_begins", &[("after_seq", &after.seq), ("after_hash", &after.hash)])
 }
 
+/// Tells, as an event of `tracing` by this target, which step of a rotation was taken: for whoever looks for what a rotation that was killed
+/// has left, and for those who kill it there.
+#[doc(hidden)]
+pub fn passed(step: &'static str) {
+    tracing::trace!(target: "callgate::rotation", step);
+}
+
 pub(super) const REMOVED: &str = "segments_removed";
 pub(super) const UP_TO_SEQ: &str = "up_to_seq";
 pub(super) const UP_TO_HASH: &str = "up_to_hash";

@@ -1,34 +1,61 @@
-//! Named places within a call at which a process ends.
+//! Named places within a call and within a rotation at which a process is killed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
+use callgate_core::confirm::ReconcileError;
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
-use callgate_sqlite::{SqliteAudit, SqliteConfirmations};
+use callgate_sqlite::{SqliteAudit, SqliteConfirmations, SqliteJournal};
 use callgate_std::confirmations::{
     By, ConfirmationStore, DecideFault, Decided, Finish, FinishError, Guarantee, IssueFault, Issued, Loaded,
-    PendingApproval, PendingRequest, Presented, ReconcileError, Refusal, Resolution, StoreFault, TicketView, Verdict,
+    PendingApproval, PendingRequest, Presented, Refusal, Resolution, StoreFault, TicketView, Verdict,
 };
+use callgate_std::journal::{
+    FinishOperation, Journal, JournalAnswer, KeptReply, OperationRequest, OperationView, PresentedOperation,
+    SettleError,
+};
+use tracing::field::{Field, Visit};
+use tracing::span;
 
-/// Every place, in the order in which a confirmed call passes them: before and after each thing that is kept.
-pub(crate) const POINTS: [&str; 12] = [
-    "issue.before",
-    "issue.after",
-    "claim.before",
-    "claim.after",
-    "intent.before",
-    "intent.after",
-    "effect.before",
-    "effect.after",
-    "finish.before",
-    "finish.after",
-    "terminal.before",
-    "terminal.after",
+use crate::victim::say;
+
+/// What a process does that passes a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Passes {
+    Calls,
+    Confirmed,
+    Operations,
+    Rotations,
+}
+
+/// Every place, in the order in which a call or a rotation passes them: before and after each thing that is kept.
+pub(crate) const POINTS: [(&str, Passes); 20] = [
+    ("issue.before", Passes::Confirmed),
+    ("issue.after", Passes::Confirmed),
+    ("claim.before", Passes::Confirmed),
+    ("claim.after", Passes::Confirmed),
+    ("operation.before", Passes::Operations),
+    ("operation.after", Passes::Operations),
+    ("intent.before", Passes::Calls),
+    ("intent.after", Passes::Calls),
+    ("effect.before", Passes::Calls),
+    ("effect.after", Passes::Calls),
+    ("finish.before", Passes::Confirmed),
+    ("finish.after", Passes::Confirmed),
+    ("result.before", Passes::Operations),
+    ("result.after", Passes::Operations),
+    ("terminal.before", Passes::Calls),
+    ("terminal.after", Passes::Calls),
+    ("rotation.before", Passes::Rotations),
+    // The segment is on the disk, and the transaction has nothing yet; it has all of it, and is not committed.
+    ("segment_written", Passes::Rotations),
+    ("lines_removed", Passes::Rotations),
+    ("rotation.after", Passes::Rotations),
 ];
 
-/// Where this process ends: at the n-th time that it comes to a place.
+/// Where this process is killed: at the n-th time that it comes to a place.
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
     place: Option<(String, u64)>,
@@ -47,7 +74,6 @@ impl Ends {
     pub(crate) fn told(text: Option<String>) -> Arc<Self> {
         let place = text.map(|text| {
             let (place, times) = text.split_once(' ').expect("a place and a number");
-            assert!(POINTS.contains(&place), "there is no place {place}");
             (place.to_owned(), times.parse().expect("a number"))
         });
         Arc::new(Self { place, ..Self::default() })
@@ -67,12 +93,15 @@ impl Ends {
             && ends == place
             && self.passed.fetch_add(1, Ordering::SeqCst) + 1 == *times
         {
-            // Nothing is tidied up, as when it is killed.
-            std::process::abort();
+            // It holds what it holds here, and comes no further: the parent kills it.
+            say("at", 0, place);
+            loop {
+                std::thread::park();
+            }
         }
     }
 
-    fn around<R>(&self, what: &str, act: impl FnOnce() -> R) -> R {
+    pub(crate) fn around<R>(&self, what: &str, act: impl FnOnce() -> R) -> R {
         self.at(&format!("{what}.before"));
         let answer = act();
         self.at(&format!("{what}.after"));
@@ -132,6 +161,48 @@ impl ConfirmationStore for Store {
     }
 }
 
+/// A journal with these places.
+#[derive(Debug)]
+pub(crate) struct Operations(pub(crate) SqliteJournal, pub(crate) Arc<Ends>);
+
+impl Journal for Operations {
+    fn guarantee(&self) -> Guarantee {
+        self.0.guarantee()
+    }
+
+    fn recall(&self, presented: &PresentedOperation) -> JournalAnswer {
+        self.0.recall(presented)
+    }
+
+    fn claim(&self, request: &OperationRequest<'_>) -> JournalAnswer {
+        self.1.around("operation", || self.0.claim(request))
+    }
+
+    fn finish(
+        &self,
+        finish: &FinishOperation,
+        result: Option<&KeptReply>,
+    ) -> Result<Result<(), SettleError>, StoreFault> {
+        self.1.around("result", || self.0.finish(finish, result))
+    }
+
+    fn reap(&self, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        self.0.reap(max)
+    }
+
+    fn reconcile(
+        &self,
+        key: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<OperationView, ReconcileError>, StoreFault> {
+        self.0.reconcile(key, resolution)
+    }
+
+    fn operations(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        self.0.operations(viewer, max)
+    }
+}
+
 /// A log with these places.
 #[derive(Debug)]
 pub(crate) struct Log(pub(crate) Arc<SqliteAudit>, pub(crate) Arc<Ends>);
@@ -144,4 +215,41 @@ impl Audit for Log {
             _ => self.0.record(record),
         }
     }
+}
+
+/// The steps of a rotation, which the log tells, as places.
+pub(crate) struct Steps(pub(crate) Arc<Ends>);
+
+impl tracing::Subscriber for Steps {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target() == "callgate::rotation"
+    }
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut Step(&self.0));
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+struct Step<'e>(&'e Ends);
+
+impl Visit for Step<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "step" {
+            self.0.at(value);
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
 }

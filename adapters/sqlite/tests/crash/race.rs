@@ -1,7 +1,6 @@
 //! Two processes with one token, at the same instant, each through a whole gate of its own (invariants A5, J1).
 
 use std::collections::HashMap;
-use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -10,10 +9,11 @@ use std::sync::Arc;
 use callgate_core::code::Code;
 use callgate_core::context::CallContext;
 use callgate_core::request::Request;
+use callgate_std::clock::SystemClock;
 use serde_json::Value;
 
-use crate::World;
 use crate::points::Ends;
+use crate::world::{World, effects};
 
 /// How many tokens, where the environment says nothing else.
 const TICKETS: u64 = 60;
@@ -51,7 +51,7 @@ fn meet() {
 fn child() {
     let (Some(directory), Ok(name)) = (std::env::var_os(CHILD), std::env::var(NAME)) else { return };
     let ends = Arc::<Ends>::default();
-    let world = World::ending(directory.as_ref(), &ends);
+    let world = World::with(directory.as_ref(), &ends, SystemClock::shared());
     loop {
         let mut line = String::new();
         if std::io::stdin().read_line(&mut line).expect("text") == 0 {
@@ -152,9 +152,7 @@ fn a5_two_gates_with_one_token_have_one_effect() {
     drop(racers);
 
     // The ledger, which no store knows of, has one line for each.
-    let ledger = fs::read_to_string(directory.join("ledger")).expect("text");
-    let effects: Vec<u64> = ledger.lines().map(|line| line.parse().expect("a number")).collect();
-    assert_eq!(effects, (0..tickets).collect::<Vec<_>>(), "A5");
+    assert_eq!(effects(directory), (0..tickets).collect::<Vec<_>>(), "A5");
     // J1: each of the two calls has one end, and the one with the effect had its intent.
     let report = world.audit.verify(None).expect("readable");
     assert!(report.is_intact() && report.open_intent_count == 0, "{report:?}");
