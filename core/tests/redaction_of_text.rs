@@ -331,6 +331,18 @@ fn l2_the_coarse_way_finds_short_tokens() {
     }
 }
 
+/// L2: a name of three words is one for the coarse way, too.
+#[test]
+fn l2_the_coarse_way_finds_names_of_three_words() {
+    for text in ["pre shared key: letmein", "set one time code=letmein", "two factor code = letmein", "p rivate key=-END -"] {
+        assert_ne!(redacted(text), text, "the fine way finds it");
+        assert_eq!(Redaction::COARSE.text(text, Secrets::NONE).to_string(), "***REDACTED***", "{text}");
+    }
+    for text in ["a shared thing: key", "shared, by one key: letmein", "at one time the code: letmein"] {
+        assert_eq!(Redaction::COARSE.text(text, Secrets::NONE).to_string(), text);
+    }
+}
+
 /// Redaction is no "drop all": what is no secret stays, byte for byte.
 #[test]
 fn harmless_texts_stay_as_they_are() {

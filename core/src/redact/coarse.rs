@@ -31,7 +31,7 @@ const SHORT_TOKEN: u32 = 11;
 
 /// Whether nothing is to be replaced in the text; else it may hold a secret. It may when
 /// - one of the call's own secrets stands in it, as it is;
-/// - a word, or two in a row, would be a sensitive name, or is `Basic`; or `//` is followed by `@` in one word;
+/// - a word, or two or three in a row, would be a sensitive name, or is `Basic`; or `//` is followed by `@` in one word;
 /// - a word of 16 or more characters (of 11, where it holds the beginning of a token that can be short) holds a digit, or a capital
 ///   that is not its first character;
 /// - five dashes stand in a row, as before a private key;
@@ -83,6 +83,8 @@ struct Reader {
     word: Words,
     /// The same, with the word before it.
     both: Words,
+    /// The same, with the two words before it: `pre shared key`.
+    three: Words,
     length: u32,
     /// It holds a digit, or a capital that is not its first character.
     odd: bool,
@@ -94,7 +96,7 @@ struct Reader {
 
 impl Reader {
     const fn new() -> Self {
-        Self { word: Words::new(), both: Words::new(), length: 0, odd: false, short: false, last: (' ', ' ') }
+        Self { word: Words::new(), both: Words::new(), three: Words::new(), length: 0, odd: false, short: false, last: (' ', ' ') }
     }
 
     /// Takes the next character, or the end of the text. Whether all is harmless so far, by the names in force if any.
@@ -102,6 +104,7 @@ impl Reader {
         if let Some(c) = c.filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') || !c.is_ascii()) {
             self.word.push(c);
             self.both.push(c);
+            self.three.push(c);
             self.odd |= c.is_ascii_digit() || self.length > 0 && c.is_ascii_uppercase();
             let begun = (self.last.0, self.last.1, c);
             self.short |= matches!(
@@ -115,11 +118,13 @@ impl Reader {
         if self.length == 0 {
             return true;
         }
-        let name =
-            redaction.is_some_and(|redaction| self.both.are_sensitive(redaction.names) || self.both.hold("basic"));
+        let name = redaction.is_some_and(|redaction| {
+            [&self.both, &self.three].iter().any(|words| words.are_sensitive(redaction.names)) || self.both.hold("basic")
+        });
         let token = self.length >= if self.short { SHORT_TOKEN } else { TOKEN } && self.odd;
-        self.both = core::mem::replace(&mut self.word, Words::new());
+        self.three = core::mem::replace(&mut self.both, core::mem::replace(&mut self.word, Words::new()));
         self.both.push(' ');
+        self.three.push(' ');
         self.length = 0;
         (self.odd, self.short, self.last) = (false, false, (' ', ' '));
         !name && !token
