@@ -334,7 +334,9 @@ fn l2_the_coarse_way_finds_short_tokens() {
 /// L2: a name of three words is one for the coarse way, too.
 #[test]
 fn l2_the_coarse_way_finds_names_of_three_words() {
-    for text in ["pre shared key: letmein", "set one time code=letmein", "two factor code = letmein", "p rivate key=-END -"] {
+    for text in
+        ["pre shared key: letmein", "set one time code=letmein", "two factor code = letmein", "p rivate key=-END -"]
+    {
         assert_ne!(redacted(text), text, "the fine way finds it");
         assert_eq!(Redaction::COARSE.text(text, Secrets::NONE).to_string(), "***REDACTED***", "{text}");
     }

@@ -96,7 +96,15 @@ struct Reader {
 
 impl Reader {
     const fn new() -> Self {
-        Self { word: Words::new(), both: Words::new(), three: Words::new(), length: 0, odd: false, short: false, last: (' ', ' ') }
+        Self {
+            word: Words::new(),
+            both: Words::new(),
+            three: Words::new(),
+            length: 0,
+            odd: false,
+            short: false,
+            last: (' ', ' '),
+        }
     }
 
     /// Takes the next character, or the end of the text. Whether all is harmless so far, by the names in force if any.
@@ -119,7 +127,8 @@ impl Reader {
             return true;
         }
         let name = redaction.is_some_and(|redaction| {
-            [&self.both, &self.three].iter().any(|words| words.are_sensitive(redaction.names)) || self.both.hold("basic")
+            [&self.both, &self.three].iter().any(|words| words.are_sensitive(redaction.names))
+                || self.both.hold("basic")
         });
         let token = self.length >= if self.short { SHORT_TOKEN } else { TOKEN } && self.odd;
         self.three = core::mem::replace(&mut self.both, core::mem::replace(&mut self.word, Words::new()));
