@@ -4,9 +4,13 @@
 mod driven;
 mod fixed;
 mod interceptors;
+#[cfg(unix)]
+mod killed;
 mod log;
 mod observers;
 mod reaping;
 mod rotation;
 mod sinks;
+#[cfg(unix)]
+mod steps;
 mod tampering;

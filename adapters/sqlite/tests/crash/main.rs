@@ -16,6 +16,8 @@ mod operations;
 mod points;
 mod race;
 mod records;
+#[path = "../../../../std-runtime/tests/calls/steps.rs"]
+mod steps;
 mod victim;
 mod world;
 

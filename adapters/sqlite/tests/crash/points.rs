@@ -16,8 +16,6 @@ use callgate_std::journal::{
     FinishOperation, Journal, JournalAnswer, KeptReply, OperationRequest, OperationView, PresentedOperation,
     SettleError,
 };
-use tracing::field::{Field, Visit};
-use tracing::span;
 
 use crate::victim::say;
 
@@ -215,41 +213,4 @@ impl Audit for Log {
             _ => self.0.record(record),
         }
     }
-}
-
-/// The steps of a rotation, which the log tells, as places.
-pub(crate) struct Steps(pub(crate) Arc<Ends>);
-
-impl tracing::Subscriber for Steps {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target() == "callgate::rotation"
-    }
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        event.record(&mut Step(&self.0));
-    }
-
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
-        span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-
-    fn enter(&self, _: &span::Id) {}
-
-    fn exit(&self, _: &span::Id) {}
-}
-
-struct Step<'e>(&'e Ends);
-
-impl Visit for Step<'_> {
-    fn record_str(&mut self, field: &Field, value: &str) {
-        if field.name() == "step" {
-            self.0.at(value);
-        }
-    }
-
-    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
 }

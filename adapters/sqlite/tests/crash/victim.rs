@@ -3,13 +3,15 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use callgate_core::digest::Digest;
 use callgate_core::time::{Now, Timestamp};
 use callgate_std::clock::{Clock as _, ManualClock};
 
-use crate::points::{Ends, Passes, Steps};
+use crate::points::{Ends, Passes};
+use crate::steps::Steps;
 use crate::world::{OF_A_ROUND, World};
 
 /// How many calls each would make if it were not killed.
@@ -97,7 +99,8 @@ fn child() {
     };
     let round = Round::new(number.parse().expect("a number"), passes);
     let ends = Ends::told(std::env::var(ENDS).ok());
-    tracing::subscriber::set_global_default(Steps(ends.clone())).expect("nobody else listens");
+    let at = Arc::clone(&ends);
+    tracing::subscriber::set_global_default(Steps(move |step: &str| at.at(step))).expect("nobody else listens");
     let wall = std::env::var(TIME).expect("told").parse().expect("a number");
     let clock = ManualClock::at(Now { wall: Timestamp::from_unix_millis(wall), ..ManualClock::new().now() });
     let world = World::with(directory.as_ref(), &ends, clock.shared());
