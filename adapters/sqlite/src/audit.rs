@@ -300,20 +300,18 @@ impl SqliteAudit {
     /// # Errors
     /// As [`SqliteAudit::verify`].
     pub fn verify_in(database: &Database, expected: Expected) -> io::Result<Report> {
-        let segments = Segments::of(database.path());
         loop {
             let lines = Lines::here(database)?;
-            let (head, begin) = (lines.head(), lines.begin());
-            let found = segments.before(begin.seq.saturating_add(1))?;
+            let (head, begin, before) = (lines.head(), lines.begin(), lines.before().to_vec());
             let mut parts: Vec<(PathBuf, Box<dyn BufRead + '_>)> = Vec::new();
-            for segment in found.iter().cloned() {
+            for segment in before.iter().cloned() {
                 parts.push((segment.path.clone(), Box::new(SegmentLines::of(vec![segment]))));
             }
             parts.push((database.path().to_owned(), Box::new(lines)));
             let report = verify_parts(parts, Against::Head(expected.kept.unwrap_or(head)), expected.checkpoint);
             // Whatever was put aside meanwhile is in a segment that was not looked at, and one that was removed could not be.
-            let is_there = |found| Ok::<_, io::Error>(segments.before(begin.seq.saturating_add(1))? == found);
-            if Lines::here(database)?.begin() == begin && (report.is_ok() || is_there(found)?) {
+            let now = Lines::here(database)?;
+            if now.begin() == begin && (report.is_ok() || now.before() == before) {
                 return report;
             }
         }
@@ -429,7 +427,7 @@ fn was_written(link: &Link<'_>, head: &Head, segments: &Segments) -> Result<bool
     segments.hold(begin.seq.saturating_add(1), head).map_err(|error| unreadable(segments, error))
 }
 
-fn unreadable(segments: &Segments, source: io::Error) -> DatabaseError {
+pub(crate) fn unreadable(segments: &Segments, source: io::Error) -> DatabaseError {
     DatabaseError::File(FileError::Io { path: segments.directory().to_owned(), doing: "use the segments in", source })
 }
 

@@ -5,9 +5,9 @@ use std::io::{self, BufRead, Read};
 
 use callgate_core::audit::chain::Head;
 use callgate_std::audit::Segments;
-use callgate_std::audit::segment::SegmentLines;
+use callgate_std::audit::segment::{Segment, SegmentLines};
 
-use crate::audit::{begin, recorded};
+use crate::audit::{begin, recorded, unreadable};
 use crate::database::Database;
 use crate::error::DatabaseError;
 
@@ -26,6 +26,9 @@ pub struct Lines<'d> {
     /// The last line of this reading, and the last one that was fetched.
     last: u64,
     fetched: u64,
+    /// The first line that was there when this was made, and the segments from it on.
+    from: u64,
+    before: Vec<Segment>,
     /// Whether only what is in the file is read.
     here: bool,
     /// The segment that is being read, and the first line of the last one that was read to its end.
@@ -33,8 +36,6 @@ pub struct Lines<'d> {
     reading: u64,
     page: Vec<u8>,
     at: usize,
-    /// Whether a line was given.
-    begun: bool,
 }
 
 impl<'d> Lines<'d> {
@@ -51,30 +52,42 @@ impl<'d> Lines<'d> {
     /// # Errors
     /// The file cannot be read.
     pub fn after(database: &'d Database, seq: u64) -> io::Result<Self> {
+        let segments = Segments::of(database.path());
         // Whatever is there is read, whether or not it ends where it should: to find that out is what it is read for.
         let found = database.step(|link| {
             let last: i64 = link.one("SELECT ifnull(max(seq), 0) FROM audit", [], |row| row.get(0))?;
-            Ok((recorded(link)?, begin(link)?, last.unsigned_abs()))
+            let begin = begin(link)?;
+            // That a segment is removed is recorded before: here, or behind what is read.
+            let before = if seq < begin.seq { segments.before(begin.seq.saturating_add(1)) } else { Ok(Vec::new()) };
+            Ok((recorded(link)?, begin, last.unsigned_abs(), before.map_err(|error| unreadable(&segments, error))?))
         });
-        let (head, begin, last) = found.map_err(|error| told(database, error))?;
+        let (head, begin, last, before) = found.map_err(|error| told(database, error))?;
+        let next = seq.saturating_add(1);
+        let here = if seq < begin.seq { begin.seq.saturating_add(1) } else { next };
         Ok(Self {
             database,
             head,
             begin,
             last: last.max(begin.seq),
             fetched: seq,
+            from: before.first().map_or(here, |oldest| next.max(oldest.first)),
+            before,
             here: false,
             segment: None,
             reading: 0,
             page: Vec::new(),
             at: 0,
-            begun: false,
         })
     }
 
     /// Those in the file alone, which a rotation takes away.
     pub(crate) fn here(database: &'d Database) -> io::Result<Self> {
         Ok(Self { here: true, ..Self::all(database)? })
+    }
+
+    /// The segments that there were when this was made, of the lines that are read.
+    pub(crate) fn before(&self) -> &[Segment] {
+        &self.before
     }
 
     /// The end of the log as the file keeps it.
@@ -111,7 +124,6 @@ impl<'d> Lines<'d> {
                 self.fetched = self.last;
             }
         }
-        self.begun = self.begun || !self.page.is_empty();
         Ok(())
     }
 
@@ -155,9 +167,9 @@ impl<'d> Lines<'d> {
         let segments = Segments::of(self.database.path()).before(begin.saturating_add(1))?;
         let next = self.fetched.saturating_add(1);
         let oldest = segments.first().map_or(begin.saturating_add(1), |oldest| oldest.first);
-        if self.begun && oldest > next {
+        if oldest > next.max(self.from) {
             return Err(io::Error::other(format!(
-                "the lines from {next} to {} were removed while they were read: read it again",
+                "the lines up to {} were removed while they were read: read it again",
                 oldest.saturating_sub(1)
             )));
         }

@@ -1,6 +1,6 @@
 //! The two files of a log, and every operation on them that can fail.
 
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io;
 #[cfg(not(test))]
 use std::io::Write as _;
@@ -77,21 +77,23 @@ impl Disk {
     }
 
     /// Whether `path` still leads to this log.
-    #[cfg(unix)]
     pub(super) fn is_at(&self, path: &Path) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        let id = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
-        match (self.log.metadata(), std::fs::symlink_metadata(path)) {
-            (Ok(own), Ok(found)) => id(own) == id(found),
-            _ => false,
-        }
+        is_same(&self.log, fs::symlink_metadata(path))
     }
+}
 
-    /// Whether `path` still leads to this log: an open file cannot be replaced here.
-    #[cfg(not(unix))]
-    pub(super) fn is_at(&self, _: &Path) -> bool {
-        true
-    }
+/// Whether the log is the file that was found somewhere.
+#[cfg(unix)]
+pub(super) fn is_same(log: &File, found: io::Result<Metadata>) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |metadata: &Metadata| (metadata.dev(), metadata.ino());
+    matches!((log.metadata(), found), (Ok(own), Ok(found)) if id(&own) == id(&found))
+}
+
+/// Whether the log is the file that was found somewhere: an open file cannot be replaced here.
+#[cfg(not(unix))]
+pub(super) fn is_same(_: &File, _: io::Result<Metadata>) -> bool {
+    true
 }
 
 /// Faults of the disk, planted by tests: the n-th operation fails, before or after it took effect, or half way.

@@ -30,7 +30,7 @@ const KEPT_AFTER: u64 = 256;
 
 /// How often a log may be put aside by others while one record waits for it. Each of these rotations took a record of somebody's, so
 /// there is an end to them.
-const MOST_MOVES: u32 = 256;
+pub(super) const MOST_MOVES: u32 = 256;
 
 /// What a record waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,9 +12,9 @@ use callgate_core::audit::chain::{ChainError, Head};
 use serde::Deserialize;
 
 use super::anchor::{self, Anchored};
-use super::jsonl::anchor_path;
+use super::jsonl::{MOST_MOVES, anchor_path};
 use super::segment::{self, SegmentLines, Segments};
-use super::{line, tail};
+use super::{disk, line, tail};
 use crate::private_file::{self, FileError};
 
 /// How many problems, and how many calls without an end, a report names; it counts the rest.
@@ -273,8 +273,18 @@ pub fn verify_file_after(path: &Path, after: Head, expected: Expected) -> Result
 /// The log, locked so that nobody writes to it, and what it is compared with.
 fn open_log(path: &Path, kept: Option<Head>) -> Result<(File, Against), FileError> {
     // Whoever may read the files may verify them, be it a copy that belongs to somebody else.
-    let log = File::open(path).map_err(FileError::io(path, "open"))?;
-    private_file::lock_shared(&log, path, Duration::from_secs(5))?;
+    let locked = || {
+        let log = File::open(path).map_err(FileError::io(path, "open"))?;
+        private_file::lock_shared(&log, path, Duration::from_secs(5)).map(|()| log)
+    };
+    let mut log = locked()?;
+    for _ in 0..MOST_MOVES {
+        // One that was put aside before it was locked does not end where the anchor says.
+        if disk::is_same(&log, fs::metadata(path)) {
+            break;
+        }
+        log = locked()?;
+    }
     let anchor_path = anchor_path(path);
     let against = match kept {
         Some(head) => Against::Head(head),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgate_core::audit::chain::Head;
 use callgate_core::time::Timestamp;
@@ -199,6 +200,27 @@ fn j6_writers_and_rotations_at_once<L: Rotated + Sync>() {
     assert_eq!(report.lines, 80 + report.notes);
 }
 
+/// J6, J10: whoever verifies while others rotate and remove finds nothing wrong.
+fn j6_verified_while_segments_come_and_go<L: Rotated + Sync>() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [log, other] = [L::open(directory.path()), L::open(directory.path())];
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for call in 0..40 {
+                drive(READS, &format!("r{call}"), &other).expect("written");
+                assert!(other.rotate().is_some());
+                other.retain(Retention::new(Some(call % 3), None));
+            }
+            over.store(true, Ordering::Release);
+        });
+        while !over.load(Ordering::Acquire) {
+            intact(&log);
+        }
+    });
+    assert!(intact(&log).removed.is_some());
+}
+
 /// All of it.
 pub(crate) fn all<L: Rotated + Sync>() {
     j6_the_chain_goes_through_the_segments::<L>();
@@ -206,4 +228,5 @@ pub(crate) fn all<L: Rotated + Sync>() {
     j6_what_is_removed_is_recorded::<L>();
     j4_a_segment_with_an_open_call_is_kept::<L>();
     j6_writers_and_rotations_at_once::<L>();
+    j6_verified_while_segments_come_and_go::<L>();
 }
