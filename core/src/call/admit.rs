@@ -66,9 +66,9 @@ impl<C: Context, T: Tool> Call<C, T, Authorized> {
             }
             Ok(Allowance::Unlimited) => Ok(self.advance()),
             Ok(Allowance::Refused { retry_after_ns }) => {
-                Err(self.end(Station::RateLimit, End::Limited { retry_after_ns }))
+                Err(self.refuse(Station::RateLimit, End::Limited { retry_after_ns }))
             }
-            Err(StoreFault) => Err(self.end(Station::RateLimit, End::StoreFault(Store::Limits))),
+            Err(StoreFault) => Err(self.refuse(Station::RateLimit, End::StoreFault(Store::Limits))),
         }
     }
 
@@ -87,7 +87,7 @@ impl<C: Context, T: Tool> Call<C, T, Admitted> {
     pub fn unless_planning(self) -> Result<Call<C, T, Live>, Ended<C, T>> {
         match with_caller(&self.ctx, |caller| caller.mode) {
             Mode::Execute => Ok(self.advance()),
-            Mode::Plan => Err(self.end(Station::PlanMode, End::Planned)),
+            Mode::Plan => Err(self.refuse(Station::PlanMode, End::Planned)),
         }
     }
 }

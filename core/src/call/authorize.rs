@@ -31,7 +31,7 @@ impl<C: Context, T: Tool> Call<C, T, Validated> {
             }
             Decision::Deny(denial) => {
                 self.ctx.facts_mut().unknown_channel = denial.unknown_channel;
-                Err(self.end(Station::Authorize, End::Denied(denial)))
+                Err(self.refuse(Station::Authorize, End::Denied(denial)))
             }
         }
     }

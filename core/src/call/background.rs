@@ -70,7 +70,7 @@ impl<C: Detach, T: Tool + Clone> Executing<C, T> {
     pub fn accept(self, task: TaskId) -> Result<(Ended<C, T>, Executing<C::Detached, T>), Ended<C, T>> {
         let Self { call, minted } = self;
         if minted {
-            return Err(call.end(Station::Execute, End::Cancelled { started: true }));
+            return Err(call.refuse(Station::Execute, End::Cancelled { started: true }));
         }
         let mut copy = call.ctx.detach();
         let same = copy.request().arguments == call.ctx.request().arguments

@@ -51,7 +51,7 @@ impl<C: Context, T: Tool> Call<C, T, Live> {
     #[cfg_attr(not(callgate_small), inline)]
     pub fn confirm(mut self) -> Result<Confirm<C, T>, Ended<C, T>> {
         if self.ctx.operation().is_some() && !self.ctx.facts().recalled {
-            return Err(self.end(Station::Confirm, End::OperationRefused(OperationRefusal::Unsupported)));
+            return Err(self.refuse(Station::Confirm, End::OperationRefused(OperationRefusal::Unsupported)));
         }
         let presented = self.ctx.facts().ticket;
         if presented.is_none() && self.ctx.facts().confirm.is_none() {
@@ -59,7 +59,7 @@ impl<C: Context, T: Tool> Call<C, T, Live> {
         }
         let arguments = match self.digest_arguments() {
             Ok(digest) => digest,
-            Err(error) => return Err(self.end(Station::Confirm, End::NoRoom(error))),
+            Err(error) => return Err(self.refuse(Station::Confirm, End::NoRoom(error))),
         };
         Ok(match presented {
             Some(ticket) => Confirm::Redeem(Redeeming { call: self, ticket, arguments }),
@@ -280,14 +280,14 @@ impl<C: Context, T: Tool> Redeeming<C, T> {
             Ok(Ok(by)) => {
                 // What the tool and the policy demand now counts, not what they demanded when the ticket was issued.
                 if call.ctx.facts().confirm == Some(By::Approver) && by == By::Caller {
-                    return Err(call.end(Station::Confirm, End::Refused(Refusal::OtherTool)));
+                    return Err(call.refuse(Station::Confirm, End::Refused(Refusal::OtherTool)));
                 }
                 call.ctx.facts_mut().confirm = Some(by);
                 call.ctx.facts_mut().held = Held::Ticket;
                 Ok(call.advance())
             }
-            Ok(Err(refusal)) => Err(call.end(Station::Confirm, End::Refused(refusal))),
-            Err(StoreFault) => Err(call.end(Station::Confirm, End::StoreFault(Store::Confirmations))),
+            Ok(Err(refusal)) => Err(call.refuse(Station::Confirm, End::Refused(refusal))),
+            Err(StoreFault) => Err(call.refuse(Station::Confirm, End::StoreFault(Store::Confirmations))),
         }
     }
 

@@ -36,11 +36,11 @@ impl<C: Context, T: Tool> Call<C, T, Cleared> {
     #[cfg_attr(not(callgate_small), inline)]
     pub fn announce(self, answer: Result<(), AuditFault>) -> Result<Call<C, T, Announced>, Ended<C, T>> {
         if self.ctx.operation().is_some() && self.ctx.facts().attempt.is_none() {
-            return Err(self.end(Station::EmitExecuting, End::OperationRefused(OperationRefusal::Unsupported)));
+            return Err(self.refuse(Station::EmitExecuting, End::OperationRefused(OperationRefusal::Unsupported)));
         }
         match answer {
             Ok(()) => Ok(self.advance()),
-            Err(AuditFault) => Err(self.end(Station::EmitExecuting, End::AuditUnavailable)),
+            Err(AuditFault) => Err(self.refuse(Station::EmitExecuting, End::AuditUnavailable)),
         }
     }
 }

@@ -29,6 +29,6 @@ impl<C: Context, T: Tool> Call<C, T, Confirmed> {
             Interception::Veto(reason) => End::Vetoed(reason),
             Interception::Failed(reason) => End::InterceptorFailed(reason),
         };
-        Err(self.end(Station::EmitExecuting, end))
+        Err(self.refuse(Station::EmitExecuting, end))
     }
 }

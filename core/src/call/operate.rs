@@ -43,12 +43,12 @@ impl<C: Context, T: Tool, S> Call<C, T, S> {
     fn operating(mut self, station: Station) -> Result<Operate<C, T, S>, Ended<C, T>> {
         let Some(operation) = self.ctx.operation() else { return Ok(Operate::NotNeeded(self)) };
         let Some(key) = with_caller(&self.ctx, |caller| operation_key(caller, operation)) else {
-            return Err(self.end(station, End::OperationRefused(OperationRefusal::Anonymous)));
+            return Err(self.refuse(station, End::OperationRefused(OperationRefusal::Anonymous)));
         };
         // The journal compares the digest, and a text that has none is no call that it could know again.
         match self.digest_arguments() {
             Ok(arguments) => Ok(Operate::Ask(Operating { call: self, key, arguments })),
-            Err(error) => Err(self.end(station, End::NoRoom(error))),
+            Err(error) => Err(self.refuse(station, End::NoRoom(error))),
         }
     }
 }
@@ -125,7 +125,7 @@ impl<C: Context, T: Tool, S> Operating<C, T, S> {
             Ok(Err(refusal)) => End::OperationRefused(refusal),
             Err(StoreFault) => End::StoreFault(Store::Journal),
         };
-        Err(call.end(station, end))
+        Err(call.refuse(station, end))
     }
 }
 

@@ -94,7 +94,7 @@ impl<C: Context> Call<C, (), Requested> {
         });
         let ctx = self.ctx;
         if let Some(end) = refused {
-            return Err(Ended::new(ctx, None, Station::Resolve, end));
+            return Err(unresolved(ctx, end));
         }
         let end = match found {
             // A registry that answered with another tool than the one asked for would run it under a wrong name.
@@ -106,7 +106,7 @@ impl<C: Context> Call<C, (), Requested> {
             Lookup::Found(_) | Lookup::Unknown => End::NotFound,
             Lookup::Hidden => End::Hidden,
         };
-        Err(Ended::new(ctx, None, Station::Resolve, end))
+        Err(unresolved(ctx, end))
     }
 }
 
@@ -147,6 +147,13 @@ pub struct Loaded<S> {
     pub arguments: S,
 }
 
+/// A call that is not even one of a tool.
+#[cfg_attr(callgate_small, inline)]
+#[cfg_attr(not(callgate_small), cold, inline(never))]
+fn unresolved<C: Context, T: Tool>(ctx: C, end: End<T::Output, T::Failure, C::Text>) -> Ended<C, T> {
+    Ended::new(ctx, None, Station::Resolve, end)
+}
+
 #[cfg_attr(not(callgate_small), inline)]
 fn load<C: Context, T: Tool>(mut call: Call<C, T, Resolved>) -> Load<C, T> {
     if call.ctx.request().token.is_none() {
@@ -184,13 +191,13 @@ impl<C: Context, T: Tool> Loading<C, T> {
     ) -> Result<Call<C, T, Resolved>, Ended<C, T>> {
         let mut call = self.call;
         if self.token.is_none() {
-            return Err(call.end(Station::Confirm, End::Refused(Refusal::Malformed)));
+            return Err(call.refuse(Station::Confirm, End::Refused(Refusal::Malformed)));
         }
         let loaded = match found {
             Err(StoreFault) => {
-                return Err(call.end(Station::Confirm, End::StoreFault(Store::Confirmations)));
+                return Err(call.refuse(Station::Confirm, End::StoreFault(Store::Confirmations)));
             }
-            Ok(None) => return Err(call.end(Station::Confirm, End::Refused(Refusal::Unknown))),
+            Ok(None) => return Err(call.refuse(Station::Confirm, End::Refused(Refusal::Unknown))),
             Ok(Some(loaded)) => loaded,
         };
         // The caller is compared first, so that a stranger learns nothing of what became of somebody else's ticket.
@@ -202,7 +209,7 @@ impl<C: Context, T: Tool> Loading<C, T> {
             loaded.usable.err()
         };
         if let Some(refusal) = refusal {
-            return Err(call.end(Station::Confirm, End::Refused(refusal)));
+            return Err(call.refuse(Station::Confirm, End::Refused(refusal)));
         }
         call.ctx.adopt(loaded.arguments);
         Ok(call)

@@ -27,17 +27,17 @@ impl<C: Context, T: Tool> Call<C, T, Resolved> {
         facts.clamped = clamped;
         match read {
             Ok(()) => {}
-            Err(Refused::Malformed(error)) => return Err(self.end(Station::Validate, End::Malformed(error))),
-            Err(Refused::Invalid) => return Err(self.end(Station::Validate, End::Invalid)),
-            Err(Refused::Unclampable(error)) => return Err(self.end(Station::Clamp, End::Unclampable(error))),
+            Err(Refused::Malformed(error)) => return Err(self.refuse(Station::Validate, End::Malformed(error))),
+            Err(Refused::Invalid) => return Err(self.refuse(Station::Validate, End::Invalid)),
+            Err(Refused::Unclampable(error)) => return Err(self.refuse(Station::Clamp, End::Unclampable(error))),
         }
         if clamped && look::violates(&self.tool, checked_args(&self.ctx)) {
-            return Err(self.end(Station::Clamp, End::Invalid));
+            return Err(self.refuse(Station::Clamp, End::Invalid));
         }
         if with_caller(&self.ctx, Subject::wants_arguments_digest)
             && let Err(error) = self.digest_arguments()
         {
-            return Err(self.end(Station::Clamp, End::NoRoom(error)));
+            return Err(self.refuse(Station::Clamp, End::NoRoom(error)));
         }
         Ok(self.advance())
     }
