@@ -1,7 +1,7 @@
 //! Stores of pending confirmations that may wait.
 
 use async_trait::async_trait;
-use callgate_core::call::Asking;
+use callgate_core::call::{Asking, Covered};
 use callgate_core::context::CallContext;
 use callgate_core::digest::Digest;
 use callgate_core::request::Context;
@@ -166,9 +166,9 @@ pub trait ConfirmationStore: Send + Sync {
 }
 
 impl dyn ConfirmationStore + '_ {
-    /// Looks for a standing grant that covers a call, and takes a use of the first that does: gives the ticket that the call holds
-    /// then.
-    pub(crate) async fn covered<C, T>(&self, asking: &Asking<C, T>) -> Result<Option<Digest>, StoreFault>
+    /// Looks for a standing grant that covers a call, and takes a use of the first that does: gives its name, and the ticket that the
+    /// call holds then.
+    pub(crate) async fn covered<C, T>(&self, asking: &Asking<C, T>) -> Result<Option<Covered>, StoreFault>
     where
         C: Context + Sync,
         T: Tool + Sync,
@@ -180,7 +180,7 @@ impl dyn ConfirmationStore + '_ {
                 continue;
             }
             match self.claim_grant(grant.id, &PendingRequest::of(asking), &asking.presented()).await {
-                Ok(ticket) => return Ok(Some(ticket)),
+                Ok(ticket) => return Ok(Some(Covered { ticket, grant: grant.id })),
                 Err(GrantError::Store) => return Err(StoreFault),
                 Err(_) => {}
             }

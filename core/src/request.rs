@@ -122,6 +122,16 @@ pub trait Context {
     fn operation(&self) -> Option<&str> {
         None
     }
+    /// The standing grant that covers the call, as [`Context::covered_by`] told it. None where a host keeps none: then the record says only
+    /// that there was one.
+    fn grant(&self) -> Option<&Digest> {
+        None
+    }
+    /// The call is covered by this standing grant. Told at most once, by a host whose store knows grants; it is the host that keeps it,
+    /// because most calls need no room for it.
+    fn covered_by(&mut self, grant: Digest) {
+        let _ = grant;
+    }
     /// The arguments' text, when it is UTF-8. The gate asks for it at each stage: a host that keeps the answer saves it from
     /// being checked anew each time.
     fn text(&self) -> Option<&str> {
@@ -162,6 +172,14 @@ macro_rules! context_behind {
 
         fn operation(&self) -> Option<&str> {
             (**self).operation()
+        }
+
+        fn grant(&self) -> Option<&Digest> {
+            (**self).grant()
+        }
+
+        fn covered_by(&mut self, grant: Digest) {
+            (**self).covered_by(grant);
         }
 
         fn text(&self) -> Option<&str> {

@@ -15,12 +15,11 @@
 
 use crate::audit::AuditFault;
 use crate::call::{
-    Admitted, Announced, Asking, Attempts, Authorized, Call, Cleared, Closed, Confirm, Confirmed, Ended, Finished,
-    IssueFault, Issued, Live, Load, Loaded, Loading, Lookup, Operate, Operating, Redeeming, Requested, Resolved,
-    StoreFault, TurnAway, Validated,
+    Admitted, Announced, Asking, Attempts, Authorized, Call, Cleared, Closed, Confirm, Confirmed, Covered, Ended,
+    Finished, IssueFault, Issued, Live, Load, Loaded, Loading, Lookup, Operate, Operating, Redeeming, Requested,
+    Resolved, StoreFault, TurnAway, Validated,
 };
 use crate::confirm::{By, Refusal};
-use crate::digest::Digest;
 use crate::intercept::Interception;
 use crate::journal::{OperationRefusal, Recalled};
 use crate::limit::Allowance;
@@ -192,9 +191,9 @@ impl<C: Context, T: Tool> Asking<C, T> {
 }
 
 impl<C: Context, T: Tool> Asking<C, T> {
-    /// Replies to [`Step::Issue`] where a standing grant covers the call, and this ticket was claimed for it.
-    pub fn covered(self, ticket: Digest) -> Step<C, T> {
-        Step::Intercept(self.granted(ticket))
+    /// Replies to [`Step::Issue`] where a standing grant covers the call, and a ticket was claimed for it.
+    pub fn covered(self, covered: Covered) -> Step<C, T> {
+        Step::Intercept(self.granted(covered))
     }
 }
 

@@ -4,12 +4,14 @@
 use std::num::NonZeroU32;
 
 use callgate_core::args::Args;
-use callgate_core::call::{Asking, Call, Confirm, End, IssueFault, Issued, Load, Loaded, Lookup, Operate, Redeeming};
+use callgate_core::call::{
+    Asking, Call, Confirm, Covered, End, IssueFault, Issued, Load, Loaded, Lookup, Operate, Redeeming,
+};
 use callgate_core::clamp::Clamp;
 use callgate_core::code::Effect;
 use callgate_core::confirm::{Binding, By, Refusal, Token, call_digest, caller_digest, principal_digest};
 use callgate_core::context::CallContext;
-use callgate_core::digest::DigestKey;
+use callgate_core::digest::{Digest, DigestKey};
 use callgate_core::intercept::Interception;
 use callgate_core::journal::Recalled;
 use callgate_core::json::KeySlot;
@@ -235,7 +237,7 @@ fn j4_a_claim_that_may_have_been_taken_is_settled() {
 fn a7_a_call_under_a_grant_says_so() {
     let ticket = Token::from_random([4; 16]).hash();
     ask(spec().with_confirm(ConfirmBy::Approver { scope: "pay.approve" }), "cli", "{}", |asking| {
-        let call = asking.granted(ticket);
+        let call = asking.granted(Covered { ticket, grant: Digest::of_bytes(b"a grant") });
         assert_eq!(call.ticket(), Some(ticket));
         let closed = call.cancel().close(Now::ZERO);
         let finish = closed.settlement().finish;

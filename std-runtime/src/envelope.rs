@@ -6,6 +6,7 @@ use std::sync::Arc;
 use callgate_core::args::Edits;
 use callgate_core::call::{Detach, Facts};
 use callgate_core::context::CallContext;
+use callgate_core::digest::Digest;
 use callgate_core::json::{KeySlot, key_capacity};
 use callgate_core::request::{Context, Parts, Request, Settings};
 
@@ -31,6 +32,8 @@ pub struct Envelope<'a> {
     facts: Facts,
     edits: Edits,
     keys: Keys,
+    /// In a box, which calls that no grant covers do without.
+    grant: Option<Box<Digest>>,
 }
 
 /// A call that owns all that it carries.
@@ -39,12 +42,19 @@ pub struct OwnedEnvelope {
     tool: Arc<str>,
     arguments: Sent,
     token: Option<Arc<str>>,
-    operation: Option<Arc<str>>,
+    rare: Option<Box<Rare>>,
     settings: Arc<GateSettings>,
     facts: Facts,
     edits: Edits,
     /// Exactly as many as the text needs: a parked call holds them.
     keys: Box<[KeySlot]>,
+}
+
+/// What few calls have: a parked call without it holds a pointer for it.
+#[derive(Clone, Default)]
+struct Rare {
+    operation: Option<Arc<str>>,
+    grant: Option<Digest>,
 }
 
 /// The text of arguments: checked for UTF-8 once, where it passes.
@@ -131,6 +141,7 @@ impl<'a> Envelope<'a> {
             facts: Facts::NONE,
             edits: Edits::new(),
             keys,
+            grant: None,
         }
     }
 
@@ -171,6 +182,14 @@ impl Context for Envelope<'_> {
 
     fn operation(&self) -> Option<&str> {
         self.operation
+    }
+
+    fn grant(&self) -> Option<&Digest> {
+        self.grant.as_deref()
+    }
+
+    fn covered_by(&mut self, grant: Digest) {
+        self.grant = Some(Box::new(grant));
     }
 
     #[inline]
@@ -229,13 +248,14 @@ impl Detach for Box<Envelope<'_>> {
     fn detach(&self) -> Box<OwnedEnvelope> {
         let request = self.request();
         let arguments = Sent::of(request.arguments);
+        let rare = Rare { operation: self.operation.map(Arc::from), grant: self.grant.as_deref().copied() };
         Box::new(OwnedEnvelope {
             caller: CapturedContext::from(&self.caller),
             tool: request.tool.into(),
             keys: exact_keys(arguments.as_bytes()),
             arguments,
             token: request.token.map(Arc::from),
-            operation: self.operation.map(Arc::from),
+            rare: rare.boxed(),
             settings: Arc::clone(self.settings),
             facts: Facts::NONE,
             edits: self.edits.clone(),
@@ -275,7 +295,7 @@ impl OwnedEnvelope {
             keys: exact_keys(arguments.as_bytes()),
             arguments,
             token: request.token.map(Arc::from).or(taken),
-            operation: None,
+            rare: None,
             settings,
             facts: Facts::NONE,
             edits: Edits::new(),
@@ -283,11 +303,18 @@ impl OwnedEnvelope {
     }
 }
 
+impl Rare {
+    fn boxed(self) -> Option<Box<Self>> {
+        (self.operation.is_some() || self.grant.is_some()).then(|| Box::new(self))
+    }
+}
+
 impl OwnedEnvelope {
     /// The same call, to be made at most once under this id.
     #[must_use]
     pub fn of_operation(mut self, operation: Option<Arc<str>>) -> Self {
-        self.operation = operation;
+        let Rare { grant, .. } = self.rare.take().map_or_else(Rare::default, |rare| *rare);
+        self.rare = Rare { operation, grant }.boxed();
         self
     }
 
@@ -299,8 +326,8 @@ impl OwnedEnvelope {
 
     /// The id of the operation that the call is to be one of, shared.
     #[must_use]
-    pub const fn operation_id(&self) -> Option<&Arc<str>> {
-        self.operation.as_ref()
+    pub fn operation_id(&self) -> Option<&Arc<str>> {
+        self.rare.as_ref()?.operation.as_ref()
     }
 
     /// Lends a run what this call holds already, so that it need not be copied.
@@ -326,7 +353,15 @@ impl Context for OwnedEnvelope {
     }
 
     fn operation(&self) -> Option<&str> {
-        self.operation.as_deref()
+        self.operation_id().map(|operation| &**operation)
+    }
+
+    fn grant(&self) -> Option<&Digest> {
+        self.rare.as_ref()?.grant.as_ref()
+    }
+
+    fn covered_by(&mut self, grant: Digest) {
+        self.rare.get_or_insert_default().grant = Some(grant);
     }
 
     #[inline]
@@ -390,7 +425,7 @@ impl Detach for Box<OwnedEnvelope> {
             keys: self.keys.clone(),
             arguments: self.arguments.clone(),
             token: self.token.clone(),
-            operation: self.operation.clone(),
+            rare: self.rare.clone(),
             settings: Arc::clone(&self.settings),
             facts: Facts::NONE,
             edits: self.edits.clone(),

@@ -22,7 +22,7 @@ use callgate_std::failure::Failure;
 use callgate_std::gate::{DecisionFault, Gate};
 use callgate_std::output::Reply;
 use callgate_std::registry::{Registry, SharedRegistry};
-use callgate_std::tool::Tool;
+use callgate_std::tool::{Tool, ToolBuilder};
 use callgate_std::view::View;
 use serde_json::Value;
 
@@ -46,6 +46,10 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::of(|tool| tool)
+    }
+
+    fn of(change: impl FnOnce(ToolBuilder) -> ToolBuilder) -> Self {
         let (clock, audit, ran) = (ManualClock::new(), Arc::new(MemoryAudit::new()), Arc::new(AtomicU64::new(0)));
         let runs = Arc::clone(&ran);
         let pay = Tool::builder("pay")
@@ -65,7 +69,7 @@ impl World {
                 runs.fetch_add(1, Ordering::Relaxed);
                 Ok(Reply::new(1))
             });
-        let pay = pay.build().expect("a good tool");
+        let pay = change(pay).build().expect("a good tool");
         let definition = pay.definition();
         let store = MemoryConfirmations::with(Capacity::DEFAULT, clock.shared(), SeededEntropy::shared(7));
         store.attach_approvers(true);
@@ -202,6 +206,27 @@ fn a7_p5_a_standing_grant_covers_what_it_names_and_no_more() {
     assert_eq!(world.ran.load(Ordering::Relaxed), 3);
     assert!(world.call(r#"{"n":5}"#, None).1.is_some(), "used up");
     assert_eq!(world.gate.approvals().grants(&BOSS, 9).expect("answers").len(), 2);
+}
+
+/// J7: which grant covered a call stands in each of its records, that of its end in the background included.
+#[test]
+fn j7_every_record_of_a_covered_call_names_the_grant() {
+    let world = World::of(|tool| tool.background(Duration::from_secs(1)));
+    let grant = NewGrant {
+        tool: "pay".to_owned(),
+        definition: world.definition,
+        principal: "alice".to_owned(),
+        arguments: GrantArguments::Including(r#"{"n":5}"#.to_owned()),
+        lasts_ms: 60_000,
+        max_uses: 1,
+    };
+    let given = world.gate.approvals().grant(grant, &BOSS).expect("a good grant");
+    assert_eq!(world.call(r#"{"n":5}"#, None), (None, None), "covered");
+    assert_eq!(world.gate.shutdown(Duration::from_secs(60)).running, 0);
+    let records: Vec<_> = world.records().into_iter().filter(|record| record["kind"] != "decision").collect();
+    let kinds: Vec<_> = records.iter().map(|record| record["kind"].as_str().expect("a text")).collect();
+    assert_eq!(kinds, ["intent", "terminal", "completion"]);
+    assert!(records.iter().all(|record| record["grant"] == given.id.to_string()), "{records:#?}");
 }
 
 /// F6: what cannot be undone is not confirmed by a store that vouches for less than the host demands.

@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use callgate_core::audit::AuditFault;
 use callgate_core::call::{
-    Admitted, Announced, Asking, Authorized, Call, Cleared, Confirm, Confirmed, End, IssueFault, Issued, Live, Load,
-    Loaded, Loading, Lookup, Operate, Operating, Redeeming, StoreFault, TurnAway, Validated,
+    Admitted, Announced, Asking, Authorized, Call, Cleared, Confirm, Confirmed, Covered, End, IssueFault, Issued, Live,
+    Load, Loaded, Loading, Lookup, Operate, Operating, Redeeming, StoreFault, TurnAway, Validated,
 };
 use callgate_core::confirm::{By, Refusal};
 use callgate_core::context::CallContext;
-use callgate_core::digest::Digest;
 use callgate_core::intercept::Interception;
 use callgate_core::limit::Allowance;
 use callgate_core::policy::Decision;
@@ -454,11 +453,11 @@ impl Gate {
         if !self.0.common.trusts(guarantee, call.stage().call().spec()) {
             return Err(call.end(|asking| asking.asked(Err(IssueFault::Store))));
         }
-        let covered: Option<Result<Option<Digest>, StoreFault>> =
+        let covered: Option<Result<Option<Covered>, StoreFault>> =
             ask!(self, call, store, |store, asking| Some(asking) => |asking| store.covered(asking));
         match covered.unwrap_or(Err(StoreFault)) {
             Ok(None) => Err(self.issue(call).await),
-            Ok(Some(ticket)) => call.step(|asking| Ok(asking.granted(ticket))),
+            Ok(Some(covered)) => call.step(|asking| Ok(asking.granted(covered))),
             Err(StoreFault) => Err(call.end(|asking| asking.asked(Err(IssueFault::Store)))),
         }
     }

@@ -33,7 +33,8 @@ fn a7_p5_a_grant_covers_what_it_names_until_it_is_taken_back() {
     assert_eq!(write(&world, "other.md").status, 4, "it is asked about");
     write(&world, "log.md").ok();
     let done = world.records().into_iter().rfind(|record| record["end"] == "done").expect("a record");
-    assert_eq!(done["confirmed_by"], "grant");
+    // J7: and the record says which.
+    assert_eq!((&done["confirmed_by"], &done["grant"]), (&"grant".into(), &given["grant_id"]));
     assert_eq!(grants(&world, &BOSS)[0]["used"], 1);
     let id = given["grant_id"].as_str().expect("an id");
     let shown = world.run(&[&["approvals", "grants"], &BOSS[..]].concat()).ok().out;
@@ -58,6 +59,10 @@ fn a7_p5_a_grant_covers_what_it_names_until_it_is_taken_back() {
     assert_eq!(ends.iter().filter(|end| *end == "grant").count(), 1);
     assert!(ends.iter().filter(|end| *end == "revoke").count() >= 4, "refusals are recorded as well: {ends:?}");
     world.run(&["audit", "verify"]).ok();
+    let request = done["request_id"].as_str().expect("an id");
+    let told = world.run(&["audit", "explain", request, "--json"]).ok().json();
+    let told = told["confirmation"].as_str().expect("a text").to_owned();
+    assert!(told.starts_with(&format!("covered by the standing grant {id}; revoke by boss")), "{told}");
 }
 
 // A2, A7, F7: nobody grants to itself or without the scope, and a grant leaves nothing open.

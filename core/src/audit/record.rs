@@ -148,6 +148,8 @@ pub struct Record<'a> {
     pub confirmed_by: Option<By>,
     /// Whether that was done beforehand, by a standing grant.
     pub granted: bool,
+    /// The name of that grant, where the host kept it.
+    pub grant: Option<&'a Digest>,
     /// The run that a call was accepted as, in its terminal record and in that of the run's completion.
     pub task: Option<TaskId>,
     /// The id of the operation that the call is one of, as its caller gave it.
@@ -211,6 +213,7 @@ impl<'a> Record<'a> {
             ticket: facts.ticket,
             confirmed_by: if facts.held.confirms() { facts.confirm } else { None },
             granted: facts.held == Held::Grant,
+            grant: if facts.held == Held::Grant { ctx.grant() } else { None },
             task,
             // One outside its grammar is no name to write down.
             operation: ctx.operation().filter(|operation| check_operation(operation).is_ok()),
@@ -316,6 +319,7 @@ impl<'a> Record<'a> {
             ticket,
             confirmed_by: None,
             granted: false,
+            grant: None,
             task: None,
             operation,
             attempt: None,
@@ -406,6 +410,7 @@ impl<'a> Record<'a> {
                 },
             )?;
         }
+        self.digest(object, "grant", self.grant.copied())?;
         if let Some(task) = self.task {
             object.display("task", &task)?;
         }

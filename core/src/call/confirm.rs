@@ -190,10 +190,11 @@ impl<C: Context, T: Tool> Asking<C, T> {
         call.end(Station::Confirm, end)
     }
 
-    /// Takes the answer of a store that took a use of a standing grant, and claimed this ticket for the call: nobody is asked.
+    /// Takes the answer of a store that took a use of a standing grant, and claimed a ticket for the call: nobody is asked.
     /// The call has passed authorization under the present policy (invariant P7).
-    pub fn granted(self, ticket: Digest) -> Call<C, T, Confirmed> {
+    pub fn granted(self, Covered { ticket, grant }: Covered) -> Call<C, T, Confirmed> {
         let mut call = self.call;
+        call.ctx.covered_by(grant);
         let facts = call.ctx.facts_mut();
         (facts.ticket, facts.held) = (Some(ticket), Held::Grant);
         facts.confirm = Some(By::Approver);
@@ -209,6 +210,16 @@ impl<C: Context, T: Tool> Asking<C, T> {
     pub fn no_approver(self) -> Ended<C, T> {
         self.asked(Err(IssueFault::NoApprover))
     }
+}
+
+/// What a store gives for a call that a standing grant covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "stores elsewhere make it, and must not leave out anything")]
+pub struct Covered {
+    /// The ticket that the call holds: claimed for it in the step that took the use.
+    pub ticket: Digest,
+    /// The name of the grant, for the record (invariant J7).
+    pub grant: Digest,
 }
 
 struct Summary<'a, C, T>(&'a Asking<C, T>);

@@ -89,7 +89,7 @@ mod validate;
 pub use admit::{Admitted, Charge, ChargeMode, Live};
 pub use authorize::Authorized;
 pub use background::{Detach, TaskId};
-pub use confirm::{Asking, Confirm, Confirmed, DEFAULT_APPROVER_SCOPE, IssueFault, Issued, Redeeming};
+pub use confirm::{Asking, Confirm, Confirmed, Covered, DEFAULT_APPROVER_SCOPE, IssueFault, Issued, Redeeming};
 pub use end::{Attempts, Closed, End, Ended, Finish, FinishOperation, Refund, Settlement};
 pub use execute::{Announced, Executing, Finished, Permit, Ran};
 pub use facts::Facts;

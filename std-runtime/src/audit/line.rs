@@ -72,8 +72,10 @@ fn write_short(record: &Record<'_>, whole: &str, out: &mut String) -> fmt::Resul
     if let Some(rule) = record.rule {
         object.integer("rule", rule)?;
     }
-    if let Some(ticket) = record.ticket {
-        object.display("ticket", &ticket)?;
+    for (name, digest) in [("ticket", record.ticket), ("grant", record.grant.copied())] {
+        if let Some(digest) = digest {
+            object.display(name, &digest)?;
+        }
     }
     if let Some(task) = record.task {
         object.display("task", &task)?;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::line;
 
 /// What of a record is the call's and not the moment's, in the order of a record.
-const OF_THE_CALL: [&str; 21] = [
+const OF_THE_CALL: [&str; 22] = [
     "request_id",
     "parent",
     "depth",
@@ -27,6 +27,7 @@ const OF_THE_CALL: [&str; 21] = [
     "args_digest",
     "policy",
     "ticket",
+    "grant",
     "task",
     "operation",
     "attempt",

@@ -61,6 +61,7 @@ macro_rules! emit {
             rule = record.rule,
             ticket = record.ticket.map(::tracing::field::display),
             confirmed_by = record.confirmed_by.map(|by| by.as_str()),
+            grant = record.grant.map(::tracing::field::display),
             consent = record.consent.map(Consented::as_str),
             unknown_channel = record.unknown_channel.then_some(true),
             detail = record.redacted_detail().is_some().then(|| ::tracing::field::display(&detail)),

@@ -41,7 +41,7 @@ pub use callgate_core::confirm::{
     Token, Verdict,
 };
 
-use callgate_core::call::Asking;
+use callgate_core::call::{Asking, Covered};
 use callgate_core::clamp;
 use callgate_core::confirm::Ticket;
 use callgate_core::context::CallContext;
@@ -419,17 +419,17 @@ pub trait ConfirmationStore: Send + Sync {
 }
 
 impl dyn ConfirmationStore + '_ {
-    /// Looks for a standing grant that covers a call, and takes a use of the first that does: gives the ticket that the call holds
-    /// then.
+    /// Looks for a standing grant that covers a call, and takes a use of the first that does: gives its name, and the ticket that the
+    /// call holds then.
     ///
     /// # Errors
     /// The store failed. Whether a use was taken is unknown then, so the call must not run.
-    pub fn covered<C: Context, T: Tool>(&self, asking: &Asking<C, T>) -> Result<Option<Digest>, StoreFault> {
+    pub fn covered<C: Context, T: Tool>(&self, asking: &Asking<C, T>) -> Result<Option<Covered>, StoreFault> {
         let call = asking.call();
         let grants = self.grants_for(&call.caller(), call.tool().definition())?;
         for grant in grants.iter().filter(|grant| grant.covers(&call.subject())) {
             match self.claim_grant(grant.id, &PendingRequest::of(asking), &asking.presented()) {
-                Ok(ticket) => return Ok(Some(ticket)),
+                Ok(ticket) => return Ok(Some(Covered { ticket, grant: grant.id })),
                 Err(GrantError::Store) => return Err(StoreFault),
                 Err(_) => {}
             }

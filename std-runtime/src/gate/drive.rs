@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use callgate_core::audit::{AuditFault, Record};
 use callgate_core::call::{
-    Asking, Call, Charge, Cleared, Confirm, End, Executing, Finished, IssueFault, Issued, Live, Load, Loaded, Lookup,
-    Operate, Operating, Permit, Requested, StoreFault, TurnAway,
+    Asking, Call, Charge, Cleared, Confirm, Covered, End, Executing, Finished, IssueFault, Issued, Live, Load, Loaded,
+    Lookup, Operate, Operating, Permit, Requested, StoreFault, TurnAway,
 };
 use callgate_core::code::{Code, Effect};
 use callgate_core::confirm::{By, Refusal};
@@ -144,7 +144,7 @@ impl Gate {
                 return Err(asking.asked(Err(IssueFault::Store)));
             }
             Confirm::Ask(asking) => match self.covered(&asking) {
-                Ok(Some(ticket)) => asking.granted(ticket),
+                Ok(Some(covered)) => asking.granted(covered),
                 Ok(None) => {
                     let issued = self.issue(&asking);
                     return Err(asking.asked(issued));
@@ -228,7 +228,7 @@ impl Gate {
             .unwrap_or(Err(IssueFault::Store))
     }
 
-    fn covered(&self, asking: &Asking<Box<Envelope<'_>>, Arc<Tool>>) -> Result<Option<Digest>, StoreFault> {
+    fn covered(&self, asking: &Asking<Box<Envelope<'_>>, Arc<Tool>>) -> Result<Option<Covered>, StoreFault> {
         contain(|| self.0.confirmations.covered(asking)).unwrap_or(Err(StoreFault))
     }
 

@@ -4,9 +4,11 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use callgate_core::args::Edits;
 use callgate_core::audit::AuditFault;
 use callgate_core::call::{
-    Call, Confirm, Ended, IssueFault, Issued, Load, Loaded, Loading, Lookup, Operate, Ran, Redeeming, StoreFault,
+    Call, Confirm, Covered, Ended, Facts, IssueFault, Issued, Load, Loaded, Loading, Lookup, Operate, Ran, Redeeming,
+    StoreFault,
 };
 use callgate_core::confirm::{Binding, By, Refusal, Token, caller_digest, principal_digest};
 use callgate_core::context::{CallContext, Mode, Scopes, SignedConsent};
@@ -17,7 +19,7 @@ use callgate_core::json::KeySlot;
 use callgate_core::limit::Allowance;
 use callgate_core::policy::{ConsentGrant, GrantedArgs};
 use callgate_core::redact::{REPLACEMENT, Redaction};
-use callgate_core::request::{Envelope, Request, Settings};
+use callgate_core::request::{Context, Envelope, Parts, Request, Settings};
 use callgate_core::time::{Now, Timestamp};
 use callgate_std::failure::Failure;
 use callgate_std::gate::Gate;
@@ -27,7 +29,61 @@ use serde_json::{Map, Value};
 
 use crate::world::{KEY, World};
 
-type Carried<'a> = Envelope<'a, Arc<str>>;
+/// A call with the name of the grant that covered it, for which a borrowed envelope has no room.
+struct Carried<'a> {
+    envelope: Envelope<'a, Arc<str>>,
+    grant: Option<Digest>,
+}
+
+impl<'a> Context for Carried<'a> {
+    type Text = Arc<str>;
+    type Snapshot = &'a [u8];
+
+    fn caller(&self) -> CallContext<'_> {
+        self.envelope.caller()
+    }
+
+    fn request(&self) -> Request<'_> {
+        self.envelope.request()
+    }
+
+    fn operation(&self) -> Option<&str> {
+        self.envelope.operation()
+    }
+
+    fn grant(&self) -> Option<&Digest> {
+        self.grant.as_ref()
+    }
+
+    fn covered_by(&mut self, grant: Digest) {
+        self.grant = Some(grant);
+    }
+
+    fn edits(&self) -> &Edits {
+        self.envelope.edits()
+    }
+
+    fn settings(&self) -> Settings<'_> {
+        self.envelope.settings()
+    }
+
+    fn facts(&self) -> &Facts {
+        self.envelope.facts()
+    }
+
+    fn facts_mut(&mut self) -> &mut Facts {
+        self.envelope.facts_mut()
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        self.envelope.parts()
+    }
+
+    fn adopt(&mut self, snapshot: &'a [u8]) {
+        self.envelope.adopt(snapshot);
+    }
+}
+
 type End<'a> = Ended<Carried<'a>, Arc<Tool>>;
 
 /// Members that are of the moment, of the log, or of a token that a record rightly has no more of than a digest.
@@ -171,7 +227,7 @@ impl<'r> Said<'r> {
             Some(operation) => envelope.of_operation(operation),
             None => envelope,
         };
-        let call = Call::request(envelope.with_texts::<Arc<str>>(), Now::ZERO);
+        let call = Call::request(Carried { envelope: envelope.with_texts(), grant: None }, Now::ZERO);
         let mut intent = None;
         let ended = match call.resolve(found) {
             Ok(load) => self.stages(load, gate, arguments.as_bytes(), &mut intent).unwrap_or_else(|ended| ended),
@@ -220,7 +276,10 @@ impl<'r> Said<'r> {
         let call = match call.confirm()? {
             Confirm::NotNeeded(call) => call,
             Confirm::Ask(asking) => match self.text("confirmed_by") {
-                Some("grant") => asking.granted(self.ticket()),
+                Some("grant") => {
+                    let grant = self.digest("grant").unwrap_or_else(|| Digest::of_bytes(b"none"));
+                    asking.granted(Covered { ticket: self.ticket(), grant })
+                }
                 _ => {
                     let token = Token::from_random([3; 16]);
                     return Err(asking.asked(match self.end() {
@@ -271,7 +330,11 @@ impl<'r> Said<'r> {
     }
 
     fn ticket(self) -> Digest {
-        self.text("ticket").and_then(|ticket| ticket.parse().ok()).unwrap_or_else(|| Digest::of_bytes(b"none"))
+        self.digest("ticket").unwrap_or_else(|| Digest::of_bytes(b"none"))
+    }
+
+    fn digest(self, name: &str) -> Option<Digest> {
+        self.text(name).and_then(|digest| digest.parse().ok())
     }
 
     fn refusal(self) -> Option<Refusal> {

@@ -113,6 +113,7 @@ fn j7_without_a_member_a_replay_goes_wrong() {
         "end",
         "check",
         "confirmed_by",
+        "grant",
     ] {
         let noticed = played.iter().any(|world| {
             let mut decided = Decided::default();

@@ -57,7 +57,7 @@ pub(in crate::commands) fn explain(
     Ok(Exit::Success)
 }
 
-/// The records of the call that `id` names, and those of others about the same ticket.
+/// The records of the call that `id` names, and those of others about the same ticket or the grant that covered it.
 fn about(file: &Path, id: &str) -> Result<Vec<Value>, Trouble> {
     let mut named: Vec<Value> = Vec::new();
     let read = |wanted: &mut dyn FnMut(Value)| -> Result<(), Trouble> {
@@ -78,10 +78,9 @@ fn about(file: &Path, id: &str) -> Result<Vec<Value>, Trouble> {
         if request.is_none() && is_call(&record, id) {
             request = Some(text(&record, "request_id"));
         }
-        if request.as_deref().is_some_and(|request| is_of(&record, request))
-            && let Some(ticket) = record.get("ticket").and_then(Value::as_str)
-        {
-            tickets.push(ticket.to_owned());
+        if request.as_deref().is_some_and(|request| is_of(&record, request)) {
+            let names = ["ticket", "grant"].into_iter().filter_map(|name| record.get(name)?.as_str());
+            tickets.extend(names.map(str::to_owned));
         }
     })?;
     let Some(request) = request else { return Ok(named) };
@@ -256,6 +255,7 @@ impl Explained<'_> {
             .others
             .iter()
             .filter(|record| text(record, "kind") == "decision" && record.get("code").is_none())
+            .filter(|record| !self.was_refused(record))
             .map(|record| {
                 let (what, who) = (text(record, "end"), text(record, "principal"));
                 let line = record.get("seq").map(ToString::to_string).unwrap_or_default();
@@ -264,9 +264,22 @@ impl Explained<'_> {
             .collect();
         match (by.as_str(), decisions.is_empty()) {
             ("", true) => String::new(),
+            ("grant", _) => {
+                let grant = format!("covered by the standing grant {}", Strict(&text(self.end, "grant")));
+                std::iter::once(grant).chain(decisions).collect::<Vec<_>>().join("; ")
+            }
             (_, true) => "by an approver whose decision is not in this log".to_owned(),
             _ => decisions.join("; "),
         }
+    }
+
+    /// Whether a decision did not take effect: its record, made before, is followed by one that says so.
+    fn was_refused(&self, decision: &Value) -> bool {
+        let same = |record: &Value, name| text(record, name) == text(decision, name);
+        let refused = |record: &Value| {
+            record.get("code").is_some() && ["kind", "request_id", "end"].into_iter().all(|name| same(record, name))
+        };
+        self.others.iter().any(refused)
     }
 
     /// What it had to do with its operation.
