@@ -54,6 +54,9 @@ pub struct Call {
     /// The confirmation token that the call brings beside its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// The id of the operation that the call is one of, which travels beside its arguments, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
 }
 
 /// Many calls, handed in at once.

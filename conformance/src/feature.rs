@@ -89,6 +89,8 @@ features! {
     Kill = "kill",
     /// It can be killed in the middle of a call.
     KillWithin = "kill_within",
+    /// Calls can be of operations, which take effect at most once.
+    Operations = "operations",
 }
 
 impl fmt::Display for Feature {
@@ -110,12 +112,14 @@ fn of_tool(tool: &Tool, needs: &mut BTreeSet<Feature>) {
     need(Feature::Approvals, tool.confirm == Confirm::Approver);
     need(Feature::OutputSchema, tool.output_schema.is_some());
     need(Feature::OutputCap, tool.output_cap.is_some());
+    need(Feature::Operations, matches!(tool.body, Body::Refuse(_)));
     need(Feature::Clock, tool.timeout_ms.is_some() || matches!(tool.body, Body::Hang(_)));
 }
 
 fn of_call(call: &CallStep, needs: &mut BTreeSet<Feature>) {
     needs.extend((call.mode == Some(Mode::Plan)).then_some(Feature::Plan));
     needs.extend(call.token.is_some().then_some(Feature::Confirm));
+    needs.extend(call.operation.is_some().then_some(Feature::Operations));
 }
 
 fn of_redeem(redeem: &RedeemStep, needs: &mut BTreeSet<Feature>) {
@@ -176,6 +180,7 @@ impl Vector {
             (Feature::Listen, world.listener.is_some()),
             (Feature::Events, world.listener == Some(Listener::Listen)),
             (Feature::Admission, self.admission.is_some()),
+            (Feature::Operations, world.journal.is_some()),
             (Feature::Tenants, callers().any(|caller| caller.tenant.is_some())),
             (Feature::Sessions, callers().any(|caller| caller.session.is_some())),
         ];

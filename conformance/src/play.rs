@@ -126,6 +126,7 @@ impl Play {
             caller: self.caller(caller)?,
             mode: step.mode.unwrap_or_default(),
             token: step.token.clone(),
+            operation: step.operation.clone(),
         };
         Ok(self.begin(caller.to_owned(), call))
     }
@@ -141,6 +142,7 @@ impl Play {
             caller: self.caller(&caller)?,
             mode: step.mode.unwrap_or(asked.call.mode),
             token: Some(step.altered.map_or(token.clone(), |altered| altered.of(&token))),
+            operation: asked.call.operation.clone(),
         };
         Ok(self.begin(caller, call))
     }

@@ -239,6 +239,9 @@ pub struct CallStep {
     /// A token that nobody was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// The id of the operation that it is one of. A redemption is of that of the call that asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
 }
 
 /// A call that brings a token.

@@ -44,6 +44,18 @@ pub struct World {
     /// How long a confirmation can be redeemed, in milliseconds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ttl_ms: Option<u64>,
+    /// Where operations are kept; calls of one are refused without it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub journal: Option<Journal>,
+}
+
+/// A journal of operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Journal {
+    /// The most bytes of JSON text of a result that is kept. Larger ones are delivered, and not kept.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_result: Option<u32>,
 }
 
 impl World {
@@ -156,6 +168,8 @@ pub enum Body {
     Return(Value),
     /// Fails with this text, which is not for the caller.
     Fail(String),
+    /// Fails with this text, and is known to have done nothing.
+    Refuse(String),
     /// Panics (throws, crashes) with this text.
     Panic(String),
     /// Takes this many milliseconds; stops at its deadline, if that comes first, and returns its arguments otherwise.

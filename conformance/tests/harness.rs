@@ -35,8 +35,15 @@ fn at_an_event(then: &str, patience: Duration) -> Process {
 fn event(subject: &mut Process) -> Result<(), SubjectFault> {
     assert_eq!(subject.begin(&World::default(), 0), Ok(Begun::Ready));
     let caller = Caller { channel: "web".into(), principal: None, scopes: vec![], tenant: None, session: None };
-    let call =
-        Call { id: "c".into(), tool: "t".into(), arguments: "{}".into(), caller, mode: Mode::Execute, token: None };
+    let call = Call {
+        id: "c".into(),
+        tool: "t".into(),
+        arguments: "{}".into(),
+        caller,
+        mode: Mode::Execute,
+        token: None,
+        operation: None,
+    };
     subject.event(&Event::Call(call)).map(drop)
 }
 

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use crate::event::{Call, Decide, Event, Fault, How, Kill, Mark, Mode, Outcome, Point, Seen, Verdict};
-use crate::feature::Feature;
+use crate::feature::Feature::{self, Admission, Display, Events, Inspect, Operations, OutputCap, Reasons};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::world::{Body, Caller, Channel, Confirm, DEFAULT_APPROVER_SCOPE, Interceptor, Saying, Tool, World};
 
@@ -28,8 +28,7 @@ const HUNG_MS: u64 = 1_001;
 const REFUSALS: [&str; 4] = ["VALIDATION_ERROR", "TOOL_NOT_FOUND", "FORBIDDEN", "CONFIRMATION_INVALID"];
 
 /// What is about words, and about what surrounds a gate, is not modelled.
-const NOT_MODELLED: [Feature; 6] =
-    [Feature::Events, Feature::OutputCap, Feature::Reasons, Feature::Display, Feature::Inspect, Feature::Admission];
+const NOT_MODELLED: [Feature; 7] = [Events, OutputCap, Reasons, Display, Inspect, Admission, Operations];
 
 static DECLARATION: LazyLock<Declaration> = LazyLock::new(|| Declaration::full("model").without(&NOT_MODELLED));
 
@@ -306,6 +305,7 @@ impl Model {
         })?;
         let data = match &tool.body {
             Body::Fail(_) | Body::Panic(_) => return Err(End { effect: "unknown", ..no("INTERNAL_ERROR") }),
+            Body::Refuse(_) => return Err(no("INTERNAL_ERROR")),
             Body::Hang(_) if late => return Err(End { effect: "unknown", ..no("TIMEOUT") }),
             Body::Echo | Body::Hang(_) => args,
             Body::Return(value) => value.clone(),

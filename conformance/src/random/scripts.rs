@@ -187,6 +187,7 @@ fn world() -> BoxedStrategy<World> {
             listener,
             approvers,
             ttl_ms,
+            journal: None,
         })
         .boxed()
 }
@@ -248,6 +249,7 @@ fn call_named(id: String) -> BoxedStrategy<CallStep> {
             caller,
             mode,
             token,
+            operation: None,
         })
         .boxed()
 }

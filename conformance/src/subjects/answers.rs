@@ -30,8 +30,9 @@ use super::surroundings::{DIGEST_KEY, Performed, Surroundings, context, perform}
 use crate::event::Call;
 use crate::feature::Feature;
 
-/// What belongs to hosts that have drivers: listeners, caps of results, explanations.
-pub(super) const LACKS: [Feature; 4] = [Feature::Listen, Feature::Events, Feature::OutputCap, Feature::Inspect];
+/// What belongs to hosts that have drivers: listeners, caps of results, explanations, a journal.
+pub(super) const LACKS: [Feature; 5] =
+    [Feature::Listen, Feature::Events, Feature::OutputCap, Feature::Inspect, Feature::Operations];
 
 /// What a call carries here.
 pub(super) type Carried = Box<OwnedEnvelope>;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use callgate_core::request::Request;
-use callgate_std::gate::{Gate, GateError};
+use callgate_std::gate::{CallOptions, Gate, GateError};
 use callgate_std::interceptors::Interceptors;
 use callgate_std::output::Reply;
 
@@ -13,11 +13,13 @@ use super::surroundings::{DIGEST_KEY, Surroundings, batched, context, gave_up, n
 use crate::event::{Batch, Event, Kill, Seen};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::world::World;
+use crate::wrong::WrongJournal;
 
 /// The blocking gate.
 #[derive(Debug)]
 pub struct Blocking {
     declaration: Declaration,
+    journal: Option<WrongJournal>,
     place: Option<(Surroundings, Gate)>,
 }
 
@@ -30,7 +32,12 @@ impl Blocking {
 
     /// The gate under another declaration.
     pub(super) const fn called(declaration: Declaration) -> Self {
-        Self { declaration, place: None }
+        Self { declaration, journal: None, place: None }
+    }
+
+    /// The gate under another name, with a journal that is wrong in something.
+    pub(crate) fn wrong(name: &str, journal: WrongJournal) -> Self {
+        Self { journal: Some(journal), ..Self::called(Declaration::full(name)) }
     }
 
     /// Puts the gate into a world that is there already.
@@ -94,6 +101,9 @@ fn gate(around: &Surroundings) -> Result<Gate, GateError> {
     if let Some(observers) = observers(around) {
         builder = builder.observers(observers);
     }
+    if let Some(journal) = &around.journal {
+        builder = builder.journal(journal.clone());
+    }
     builder.build()
 }
 
@@ -120,7 +130,10 @@ impl Subject for Blocking {
             Ok(around) => around,
             Err(why) => return Ok(Begun::Refused(why)),
         };
-        self.settle_in(around)
+        self.settle_in(match self.journal {
+            Some(wrong) => around.with_journal(|journal| wrong.around(journal)),
+            None => around,
+        })
     }
 
     fn event(&mut self, event: &Event) -> Result<Seen, SubjectFault> {
@@ -131,7 +144,11 @@ impl Subject for Blocking {
                 let caller = context(&call.caller, &scopes, &call.id, call.mode);
                 let request =
                     Request { tool: &call.tool, arguments: call.arguments.as_bytes(), token: call.token.as_deref() };
-                let outcome = gate.call(&caller, request).to_json();
+                let mut options = CallOptions::new();
+                if let Some(operation) = &call.operation {
+                    options = options.of_operation(operation);
+                }
+                let outcome = gate.call_with(&caller, request, options).to_json();
                 let seen = around.seen(Some(outcome.map_err(gave_up)?))?;
                 if seen.killed {
                     *gate = self::gate(around).map_err(gave_up)?;

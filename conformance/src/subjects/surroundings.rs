@@ -7,7 +7,7 @@ use callgate_core::args::Args;
 use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 use callgate_core::call::{Charge, ChargeMode, Finish, IssueFault, Issued, Refund, StoreFault};
 use callgate_core::clamp::{Bound, Clamp};
-use callgate_core::confirm::{By, Decided, FinishError, Presented, Refusal, Verdict};
+use callgate_core::confirm::{By, Decided, FinishError, Presented, ReconcileError, Refusal, Verdict};
 use callgate_core::context::{CallContext, Mode, Scopes};
 use callgate_core::digest::Digest;
 use callgate_core::limit::{Allowance, LimitKey, Quota};
@@ -15,10 +15,14 @@ use callgate_core::request::Request;
 use callgate_core::tool::ConfirmBy;
 use callgate_std::batch::{BatchCall, BatchOptions, Delivery};
 use callgate_std::confirmations::{
-    Capacity, ConfirmationStore, DecideFault, Loaded, MemoryConfirmations, PendingApproval, PendingRequest,
+    Capacity, ConfirmationStore, DecideFault, Loaded, MemoryConfirmations, PendingApproval, PendingRequest, Resolution,
 };
 use callgate_std::entropy::{SeededEntropy, SharedEntropy};
 use callgate_std::failure::Failure;
+use callgate_std::journal::{
+    FinishOperation, Journal, JournalAnswer, JournalLimits, KeptReply, MemoryJournal, OperationRequest, OperationView,
+    PresentedOperation, SettleError,
+};
 use callgate_std::limiter::{DEFAULT_KEYS, MemoryLimiter, Quotas, RateLimiter};
 use callgate_std::output::Reply;
 use callgate_std::registry::{Registry, RegistryBuilder, SharedRegistry};
@@ -46,6 +50,7 @@ pub(super) struct Surroundings {
     pub(super) limiter: Arc<WatchedLimiter>,
     pub(super) store: Arc<WatchedStore>,
     pub(super) sink: Arc<Sink>,
+    pub(super) journal: Option<Arc<WatchedJournal>>,
     bodies: Bodies,
 }
 
@@ -55,6 +60,15 @@ pub(super) struct Stores {
     pub(super) limiter: Arc<dyn RateLimiter>,
     /// A log that records are written to before they are shown.
     pub(super) log: Option<Arc<dyn Audit + Send + Sync>>,
+    /// Where operations are kept, in worlds that have such a place.
+    pub(super) journal: Option<Arc<dyn Journal>>,
+}
+
+/// The journal of a world, in memory; `None` where it has none.
+fn journal(world: &World, time: &Time) -> Option<Arc<dyn Journal>> {
+    let result_bytes = world.journal?.max_result.map_or(JournalLimits::DEFAULT.result_bytes, |bytes| bytes as usize);
+    let limits = JournalLimits { result_bytes, ..JournalLimits::DEFAULT };
+    Some(Arc::new(MemoryJournal::with(limits, time.shared())))
 }
 
 /// The budgets of a world.
@@ -114,7 +128,8 @@ impl Surroundings {
         store.attach_approvers(world.approvers);
         let quotas = quotas(world)?;
         let limiter = MemoryLimiter::with(move |key| quotas.of(key), time.shared(), DEFAULT_KEYS);
-        let stores = Stores { confirmations: Arc::new(store), limiter: Arc::new(limiter), log: None };
+        let journal = journal(world, &time);
+        let stores = Stores { confirmations: Arc::new(store), limiter: Arc::new(limiter), log: None, journal };
         let around = Self::with_stores(world, watch, time, entropy, stores)?;
         let mut around = Self { bodies, ..around };
         around.publish()?;
@@ -129,13 +144,14 @@ impl Surroundings {
         entropy: SharedEntropy,
         stores: Stores,
     ) -> Result<Self, String> {
-        let Stores { confirmations, limiter, log } = stores;
+        let Stores { confirmations, limiter, log, journal } = stores;
         let mut surroundings = Self {
             world: world.clone(),
             policy: Arc::new(WatchedPolicy::new(world, watch.clone()).map_err(refused)?),
             limiter: Arc::new(WatchedLimiter::new(world, watch.clone(), limiter)),
             store: Arc::new(WatchedStore { store: confirmations, watch: watch.clone() }),
             sink: Arc::new(Sink { watch: watch.clone(), log }),
+            journal: journal.map(|journal| Arc::new(WatchedJournal { journal, watch: watch.clone() })),
             tools: Arc::new(SharedRegistry::new(Registry::builder().build().map_err(refused)?)),
             entropy: SharedEntropyBox(entropy),
             time,
@@ -144,6 +160,15 @@ impl Surroundings {
         };
         surroundings.publish()?;
         Ok(surroundings)
+    }
+
+    /// The same with another journal, made of the one that it has.
+    pub(super) fn with_journal(mut self, made: impl FnOnce(Arc<dyn Journal>) -> Arc<dyn Journal>) -> Self {
+        if let Some(watched) = self.journal.take() {
+            let journal = made(Arc::clone(&watched.journal));
+            self.journal = Some(Arc::new(WatchedJournal { journal, watch: self.watch.clone() }));
+        }
+        self
     }
 
     /// Puts the tools of the world where the gate looks for them.
@@ -318,7 +343,7 @@ pub(super) fn batched<'a>(batch: &'a event::Batch, scopes: &'a [String]) -> (Vec
         id: &call.id,
         caller: context(&call.caller, scopes, &call.id, call.mode),
         request: Request { tool: &call.tool, arguments: call.arguments.as_bytes(), token: call.token.as_deref() },
-        operation: None,
+        operation: call.operation.as_deref(),
     });
     (calls.collect(), BatchOptions { at_once: batch.at_once as usize, delivery: Delivery::Ordered })
 }
@@ -357,6 +382,7 @@ pub(super) fn perform(tool: &world::Tool, watch: &Watch, time: &Time, args: Args
         Body::Echo => Performed::Done(Reply::new(value(args))),
         Body::Return(value) => Performed::Done(Reply::new(value.clone())),
         Body::Fail(text) => Performed::Failed(Failure::new(text.as_str())),
+        Body::Refuse(text) => Performed::Failed(Failure::new(text.as_str()).without_effect()),
         Body::Panic(text) => panics(text),
         Body::Hang(ms) => {
             time.advance(Duration::from_millis(*ms.min(&tool.timeout_ms())));
@@ -450,6 +476,52 @@ impl ConfirmationStore for WatchedStore {
 
     fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
         self.store.pending(approver, max)
+    }
+}
+
+/// The journal of a world. What it is asked is not seen, only what becomes of it.
+pub(super) struct WatchedJournal {
+    journal: Arc<dyn Journal>,
+    watch: Watch,
+}
+
+impl std::fmt::Debug for WatchedJournal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WatchedJournal").finish_non_exhaustive()
+    }
+}
+
+impl Journal for WatchedJournal {
+    fn recall(&self, presented: &PresentedOperation) -> JournalAnswer {
+        self.watch.unseen(|| self.journal.recall(presented), || Err(StoreFault))
+    }
+
+    fn claim(&self, request: &OperationRequest<'_>) -> JournalAnswer {
+        self.watch.unseen(|| self.journal.claim(request), || Err(StoreFault))
+    }
+
+    fn finish(
+        &self,
+        finish: &FinishOperation,
+        result: Option<&KeptReply>,
+    ) -> Result<Result<(), SettleError>, StoreFault> {
+        self.watch.unseen(|| self.journal.finish(finish, result), || Err(StoreFault))
+    }
+
+    fn reap(&self, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        self.journal.reap(max)
+    }
+
+    fn reconcile(
+        &self,
+        key: Digest,
+        resolution: &Resolution<'_>,
+    ) -> Result<Result<OperationView, ReconcileError>, StoreFault> {
+        self.journal.reconcile(key, resolution)
+    }
+
+    fn operations(&self, viewer: &CallContext<'_>, max: usize) -> Result<Vec<OperationView>, StoreFault> {
+        self.journal.operations(viewer, max)
     }
 }
 

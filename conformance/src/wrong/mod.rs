@@ -1,8 +1,10 @@
 //! Models that are wrong on purpose, each in one thing. What is wrong is done around the model, which stays as it is: to the world
-//! that it is put into, to what happens in it, to what it keeps between two events, and to what it shows.
+//! that it is put into, to what happens in it, to what it keeps between two events, and to what it shows. Where it is about operations, of
+//! which the model knows none, the same is done to the blocking gate.
 
 mod after;
 mod before;
+mod operations;
 mod twist;
 
 use std::collections::{HashMap, HashSet};
@@ -12,6 +14,8 @@ use crate::model::{Budgets, Model, State, Ticket};
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::world::{Rule, RuleEffect, World};
 
+use operations::Operations;
+pub(crate) use operations::WrongJournal;
 pub use twist::Twist;
 
 /// A subject that is wrong in one thing.
@@ -26,6 +30,8 @@ pub struct Wrong {
     asked: HashMap<String, (Vec<Rule>, Vec<String>)>,
     /// The tokens that were claimed.
     claimed: HashSet<String>,
+    /// The gate that it is in place of the model.
+    operations: Option<Operations>,
 }
 
 impl Wrong {
@@ -33,8 +39,22 @@ impl Wrong {
     #[must_use]
     pub fn new(twist: Twist) -> Self {
         let model = Model::new();
-        let declaration = Declaration { name: format!("model, {}", twist.as_str()), ..model.declaration().clone() };
-        Self { twist, declaration, model, world: World::default(), asked: HashMap::new(), claimed: HashSet::new() }
+        let base = if twist.is_of_operations() { "gate" } else { "model" };
+        let name = format!("{base}, {}", twist.as_str());
+        let operations = twist.is_of_operations().then(|| Operations::new(twist, &name));
+        let declaration = match &operations {
+            Some(operations) => operations.gate.declaration().clone(),
+            None => Declaration { name, ..model.declaration().clone() },
+        };
+        Self {
+            twist,
+            declaration,
+            model,
+            world: World::default(),
+            asked: HashMap::new(),
+            claimed: HashSet::new(),
+            operations,
+        }
     }
 
     fn is(&self, twist: Twist) -> bool {
@@ -122,11 +142,17 @@ impl Subject for Wrong {
 
     fn begin(&mut self, world: &World, seed: u64) -> Result<Begun, SubjectFault> {
         *self = Self { world: world.clone(), ..Self::new(self.twist) };
+        if let Some(operations) = &mut self.operations {
+            return operations.gate.begin(world, seed);
+        }
         let world = self.twisted();
         self.model.begin(&world, seed)
     }
 
     fn event(&mut self, event: &Event) -> Result<Seen, SubjectFault> {
+        if let Some(operations) = &mut self.operations {
+            return operations.event(event);
+        }
         match (event, self.twist) {
             (Event::Call(call), _) => return self.call(call),
             (Event::Decide(decide), _) => return self.decide(decide),

@@ -23,6 +23,21 @@ macro_rules! twists {
                 match self { $(Self::$name => &[$($rule),+],)+ }
             }
 
+            /// Whether it is about operations, of which the model knows nothing.
+            #[must_use]
+            pub const fn is_of_operations(self) -> bool {
+                matches!(
+                    self,
+                    Self::ReplayRuns
+                        | Self::ReplayUnauthorized
+                        | Self::ReplayUnaudited
+                        | Self::OperationOfEverybody
+                        | Self::OperationArgumentsUnbound
+                        | Self::OperationToolUnbound
+                        | Self::OperationInDoubtRuns
+                )
+            }
+
             /// The one of this name.
             #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
@@ -139,4 +154,18 @@ twists! {
     RestartForgets = "restart-forgets" breaks ["J5"],
     /// A restart gives everybody a fresh budget.
     RestartRefills = "restart-refills" breaks ["R2"],
+    /// A call that comes again under the id of its operation runs again.
+    ReplayRuns = "replay-runs" breaks ["A5"],
+    /// What was delivered once is delivered again, whatever the policy of now says.
+    ReplayUnauthorized = "replay-unauthorized" breaks ["P7"],
+    /// A replay leaves no record.
+    ReplayUnaudited = "replay-unaudited" breaks ["J1"],
+    /// The id of an operation is everybody's.
+    OperationOfEverybody = "operation-of-everybody" breaks ["P2"],
+    /// An id stands for whatever arguments it comes with.
+    OperationArgumentsUnbound = "operation-arguments-unbound" breaks ["A4"],
+    /// An id stands for whatever tool it comes with, and outlives the definition of its tool.
+    OperationToolUnbound = "operation-tool-unbound" breaks ["G4"],
+    /// An operation of which nobody knows what it did runs again.
+    OperationInDoubtRuns = "operation-in-doubt-runs" breaks ["J4", "X5"],
 }

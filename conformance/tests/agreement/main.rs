@@ -207,20 +207,22 @@ fn scripts_of_chance_find_what_is_wrong() {
     };
     println!("{:<24} {:<24} by a statement", "", "by the model");
     for twist in Twist::ALL {
-        let beyond = BEYOND_CHANCE.iter().find(|(beyond, _)| beyond == twist);
+        let of_operations = twist.is_of_operations().then_some("scripts of chance have no operations");
+        let told_why = BEYOND_CHANCE.iter().find(|(beyond, _)| beyond == twist).map(|(_, why)| *why);
+        let beyond = told_why.or(of_operations);
         let most = if beyond.is_some() { 0 } else { many.unwrap_or(ORDINARY) };
         let (mut model, mut wrong) = (Model::new(), Wrong::new(*twist));
         let by_model = detected(most, |vector| compare(vector, &mut model, &mut wrong).is_err());
         let by_statement = match many {
-            Some(most) => detected(most, |vector| follow(vector, &mut wrong).is_err()),
-            None => None,
+            Some(most) if of_operations.is_none() => detected(most, |vector| follow(vector, &mut wrong).is_err()),
+            _ => None,
         };
         match (by_model, beyond) {
             (Some(_), _) => soon += 1,
             (None, None) => missed.push(twist.as_str()),
             (None, Some(_)) => {}
         }
-        let why = beyond.map_or_else(|| told(by_statement), |(_, why)| (*why).to_owned());
+        let why = beyond.map_or_else(|| told(by_statement), str::to_owned);
         println!("{:<24} {} {why}", twist.as_str(), told(by_model));
     }
     println!("{soon} of {} are found", Twist::ALL.len());

@@ -26,9 +26,9 @@ pub(super) fn write(directory: &Path, index: usize, tool: &Tool) -> io::Result<(
             fs::write(directory.join(format!("result-{index}.json")), value.to_string())?;
             format!("cat result-{index}.json\n")
         }
-        Body::Fail(text) | Body::Panic(text) => {
+        Body::Fail(text) | Body::Refuse(text) | Body::Panic(text) => {
             fs::write(directory.join(format!("text-{index}")), text)?;
-            let end = if matches!(tool.body, Body::Fail(_)) { "exit 1" } else { "kill -6 $$" };
+            let end = if matches!(tool.body, Body::Panic(_)) { "kill -6 $$" } else { "exit 1" };
             format!("cat text-{index} >&2\n{end}\n")
         }
     };

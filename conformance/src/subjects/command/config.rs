@@ -21,6 +21,9 @@ pub(super) fn of(world: &World, store: Store) -> Result<String, String> {
         Store::Files => ("state/state.json", LOG),
         Store::Database => ("state/gate.db", "state/gate.db"),
     };
+    if world.journal.is_some_and(|journal| journal.max_result.is_some()) {
+        return Err("how large a result its journal keeps is not configured".to_owned());
+    }
     let mut quotas = quota(world.quota)?;
     quotas.insert("attempts".to_owned(), quota(world.attempts)?.into());
     let channels: Map<_, _> = world.channels.iter().map(|one| (one.name.clone(), channel(one))).collect();
@@ -83,6 +86,9 @@ fn tool(index: usize, tool: &Tool, world: &World) -> Result<Value, String> {
     }
     if matches!(tool.body, Body::Hang(_)) || tool.timeout_ms.is_some() {
         return Err("time passes for the command as it does".to_owned());
+    }
+    if matches!(tool.body, Body::Refuse(_)) {
+        return Err("programs that fail do not say that they did nothing".to_owned());
     }
     let confirm = match tool.confirm {
         Confirm::Nobody => "nobody",

@@ -81,6 +81,10 @@ impl Command {
         ] {
             declaration.supports.remove(&lacking);
         }
+        if store == Store::Files {
+            // Files of text keep no operations.
+            declaration.supports.remove(&Feature::Operations);
+        }
         // The rest of its way can't be seen from outside.
         declaration.compares.transcript = [Point::Execute].into();
         Self { declaration, program: program.into(), store, place: None }
@@ -164,6 +168,12 @@ impl Command {
         if call.mode == Mode::Plan {
             line.push("--plan".into());
         }
+        if let Some(operation) = &call.operation {
+            if place.world.journal.is_none() {
+                return Err(unsupported("the command keeps operations wherever it keeps a database"));
+            }
+            line.push(format!("--operation={operation}").into());
+        }
         if let Some(token) = &call.token {
             line.extend(["--confirm".into(), token.as_str().into()]);
         }
@@ -189,9 +199,12 @@ impl Command {
             let told = first_line(&ran);
             return Err(if ran.status.code() == Some(2) { unsupported(&told) } else { gave_up(told) });
         };
-        let output = outcome.data.get("output").filter(|_| outcome.success && !runs.is_empty()).cloned();
+        // What a program printed, now or when the operation took effect.
+        let replayed = outcome.meta.get("replayed") == Some(&true.into());
+        let printed = outcome.success && (!runs.is_empty() || replayed);
+        let output = outcome.data.get("output").filter(|_| printed).cloned();
         if let (Some(output), Some(tool)) = (output, tool) {
-            let echo = seen.marks.first().and_then(|mark| mark.args.clone());
+            let echo = seen.marks.first().and_then(|mark| mark.args.clone()).or_else(|| replayed.then_some(args));
             outcome.data = if tool.body == Body::Echo { echo.unwrap_or_default() } else { output };
         }
         Ok(Seen { outcome: Some(outcome), ..seen })

@@ -19,6 +19,7 @@ use super::super::time::Time;
 use super::super::watched::{Planted, Watch};
 use super::LOG;
 use crate::event::{Event, Seen};
+use crate::feature::Feature;
 use crate::subject::{Begun, Declaration, Subject, SubjectFault};
 use crate::wire::Answer;
 use crate::world::World;
@@ -52,7 +53,8 @@ impl Child {
 
     /// What it says of itself.
     pub(super) fn declaration_of() -> Declaration {
-        Declaration::full("callgate-std, blocking, with files, killed")
+        // Files of text keep no operations.
+        Declaration::full("callgate-std, blocking, with files, killed").without(&[Feature::Operations])
     }
 
     fn notes(&self) -> PathBuf {
@@ -123,6 +125,7 @@ impl Subject for Child {
             confirmations: Arc::new(confirmations),
             limiter: Arc::new(limiter.map_err(gave_up)?),
             log: Some(Arc::new(JsonlAudit::open(file(LOG)).map_err(gave_up)?)),
+            journal: None,
         };
         let (notes, lives, at_death, world_then) = (self.notes(), self.lives, time.clone(), world.clone());
         watch.when_killed(move |seen, planted| {

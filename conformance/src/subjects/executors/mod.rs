@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_async::gate::Gate;
+use callgate_async::gate::{CallOptions, Gate};
 use callgate_async::interceptors::Interceptors;
 use callgate_async::runtime::{self, BoxFuture, Runtime};
 use callgate_async::seam::{Blocking, Waiting};
@@ -114,6 +114,11 @@ impl Host {
                 .confirmations(Blocking(store))
                 .audit(Blocking(sink)),
         };
+        let builder = match (&around.journal, self.seams) {
+            (Some(journal), Seams::Waiting) => builder.journal(Waiting(Waits(Arc::clone(journal)))),
+            (Some(journal), Seams::Blocking) => builder.journal(Blocking(Arc::clone(journal))),
+            (None, _) => builder,
+        };
         let mut builder = builder
             .interceptors(interceptors)
             .entropy(around.entropy.0.clone())
@@ -148,7 +153,11 @@ impl Host {
                 let caller = context(&call.caller, &scopes, &call.id, call.mode);
                 let request =
                     Request { tool: &call.tool, arguments: call.arguments.as_bytes(), token: call.token.as_deref() };
-                let outcome = gate.call(&caller, request).await.to_json();
+                let mut options = CallOptions::new();
+                if let Some(operation) = &call.operation {
+                    options = options.of_operation(operation.as_str());
+                }
+                let outcome = gate.call_with(&caller, request, options).await.to_json();
                 let seen = around.seen(Some(outcome.map_err(gave_up)?))?;
                 killed = seen.killed;
                 Ok(seen)

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use callgate_async::audit::{Audit, Entry};
 use callgate_async::confirmations::ConfirmationStore;
 use callgate_async::interceptors::Interceptor;
+use callgate_async::journal::Journal;
 use callgate_async::limiter::RateLimiter;
 use callgate_async::policy::Policy;
 use callgate_core::audit::{AuditFault, Kind};
@@ -23,13 +24,16 @@ use callgate_core::limit::{Allowance, LimitKey};
 use callgate_core::policy::{Decision, Subject};
 use callgate_std::confirmations::{ConfirmationStore as _, DecideFault, Loaded, PendingApproval, PendingRequest};
 use callgate_std::failure::Failure;
+use callgate_std::journal::{
+    FinishOperation, Journal as _, JournalAnswer, KeptReply, OperationRequest, PresentedOperation, SettleError,
+};
 use callgate_std::limiter::RateLimiter as _;
 use callgate_std::output::Reply;
 use callgate_std::policy::Policy as _;
 use callgate_std::tool::ToolBuilder;
 
 use super::super::judges::{Judge, LIMIT_MS, WatchedPolicy};
-use super::super::surroundings::{Performed, Sink, WatchedLimiter, WatchedStore, perform};
+use super::super::surroundings::{Performed, Sink, WatchedJournal, WatchedLimiter, WatchedStore, perform};
 use super::super::time::Time;
 use super::super::watched::Watch;
 use crate::world::{self, Body, Saying};
@@ -147,6 +151,25 @@ impl ConfirmationStore for Waits<Arc<WatchedStore>> {
 
     async fn pending(&self, approver: &CallContext<'_>, max: usize) -> Result<Vec<PendingApproval>, StoreFault> {
         between_turns(|| self.0.pending(approver, max)).await
+    }
+}
+
+#[async_trait]
+impl Journal for Waits<Arc<WatchedJournal>> {
+    async fn recall(&self, presented: &PresentedOperation) -> JournalAnswer {
+        between_turns(|| self.0.recall(presented)).await
+    }
+
+    async fn claim(&self, request: &OperationRequest<'_>) -> JournalAnswer {
+        between_turns(|| self.0.claim(request)).await
+    }
+
+    async fn finish(
+        &self,
+        finish: &FinishOperation,
+        result: Option<&KeptReply>,
+    ) -> Result<Result<(), SettleError>, StoreFault> {
+        between_turns(|| self.0.finish(finish, result)).await
     }
 }
 
