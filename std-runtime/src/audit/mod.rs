@@ -12,6 +12,7 @@ pub mod line;
 mod lost;
 mod memory;
 pub mod reaper;
+mod report;
 mod rotate;
 pub mod segment;
 pub(crate) mod shown;
@@ -26,13 +27,11 @@ pub use fanout::Fanout;
 pub use jsonl::{Durability, JsonlAudit, JsonlOptions};
 pub use memory::MemoryAudit;
 pub use reaper::LostCall;
+pub use report::{OpenIntent, Problem, ProblemKind, Report};
 pub use segment::{Retention, Segments};
 pub use spool::Spool;
 pub use tracing::TracingAudit;
-pub use verify::{
-    Against, Expected, OpenIntent, Problem, ProblemKind, Report, verify, verify_after, verify_file, verify_file_after,
-    verify_log, verify_parts,
-};
+pub use verify::{Against, Expected, verify, verify_after, verify_file, verify_file_after, verify_log, verify_parts};
 
 pub use callgate_core::audit::{Audit, AuditFault, Kind, Record};
 
