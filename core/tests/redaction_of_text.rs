@@ -331,6 +331,20 @@ fn l2_the_coarse_way_finds_short_tokens() {
     }
 }
 
+/// L2: a name ends for the coarse way where it ends for the fine one: at separators, spaces and quotes beyond ASCII, too.
+#[test]
+fn l2_the_coarse_way_ends_names_where_the_fine_way_does() {
+    for text in [
+        "pass\u{ff1d}letmein",
+        "auth\u{ff1a}letmein",
+        "a \u{201c}pass\u{201d}:\u{201c}letmein\u{201d}",
+        "pre\u{a0}pass\u{3000}=letmein",
+    ] {
+        assert_ne!(redacted(text), text, "the fine way finds it");
+        assert_eq!(Redaction::COARSE.text(text, Secrets::NONE).to_string(), "***REDACTED***", "{text}");
+    }
+}
+
 /// L2: a name of three words is one for the coarse way, too.
 #[test]
 fn l2_the_coarse_way_finds_names_of_three_words() {

@@ -6,6 +6,7 @@ use core::fmt;
 use super::known::Needle;
 use super::names::Words;
 use super::text::{Search, Way, write_without};
+use super::units::is_name;
 use super::{REPLACEMENT, Redaction};
 
 /// The most secrets of a call that are looked for in its texts. With more, whole texts are replaced: a stack is short on a device.
@@ -109,7 +110,7 @@ impl Reader {
 
     /// Takes the next character, or the end of the text. Whether all is harmless so far, by the names in force if any.
     fn read(&mut self, c: Option<char>, redaction: Option<&Redaction<'_>>) -> bool {
-        if let Some(c) = c.filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') || !c.is_ascii()) {
+        if let Some(c) = c.filter(|c| is_name(*c)) {
             self.word.push(c);
             self.both.push(c);
             self.three.push(c);

@@ -20,22 +20,34 @@ pub(super) struct Unit {
     pub(super) end: u32,
 }
 
+/// Whether `c` can be part of a name. All beyond ASCII can, except spaces and quotes, so that no invisible character cuts a name
+/// in two.
+pub(super) const fn is_name(c: char) -> bool {
+    match c {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' | '.' => true,
+        '\0'..='\u{7f}' | '\u{ff1a}' | '\u{ff1d}' => false,
+        _ => !is_space(c) && !is_quote(c),
+    }
+}
+
+const fn is_space(c: char) -> bool {
+    matches!(
+        c,
+        '\t'..='\r' | ' ' | '\u{85}' | '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{3000}'
+    )
+}
+
+const fn is_quote(c: char) -> bool {
+    matches!(c, '"' | '\'' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' | '\u{ab}' | '\u{bb}')
+}
+
 impl Unit {
-    /// Whether it can be part of a name. All beyond ASCII can, except spaces and quotes, so that no invisible character cuts a
-    /// name in two.
-    pub(super) fn is_name(self) -> bool {
-        match self.c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' | '.' => true,
-            '\0'..='\u{7f}' | '\u{ff1a}' | '\u{ff1d}' => false,
-            _ => !self.is_space() && !self.is_quote(),
-        }
+    pub(super) const fn is_name(self) -> bool {
+        is_name(self.c)
     }
 
     pub(super) const fn is_space(self) -> bool {
-        matches!(
-            self.c,
-            '\t'..='\r' | ' ' | '\u{85}' | '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{3000}'
-        )
+        is_space(self.c)
     }
 
     /// A space within a line.
@@ -48,7 +60,7 @@ impl Unit {
     }
 
     pub(super) const fn is_quote(self) -> bool {
-        matches!(self.c, '"' | '\'' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' | '\u{ab}' | '\u{bb}')
+        is_quote(self.c)
     }
 
     /// Whether it is the same character in the same encoding.
