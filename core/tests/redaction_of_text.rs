@@ -336,6 +336,10 @@ fn l2_the_coarse_way_finds_short_tokens() {
 fn l2_the_coarse_way_ends_names_where_the_fine_way_does() {
     for text in [
         "pass\u{ff1d}letmein",
+        r"x\npass=letmein",
+        r"x\\\\ncvc:n",
+        r"\tauth: letmein",
+        r"a\rpass=letmein",
         "auth\u{ff1a}letmein",
         "a \u{201c}pass\u{201d}:\u{201c}letmein\u{201d}",
         "pre\u{a0}pass\u{3000}=letmein",

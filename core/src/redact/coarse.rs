@@ -51,7 +51,9 @@ fn is_harmless(search: Search<'_>, redaction: &Redaction<'_>) -> bool {
     let mut before = (' ', ' ');
     loop {
         let c = chars.next().filter(|_| at < visible);
-        if !words.read(c, (!key).then_some(redaction)) {
+        // `\n`, `\r` and `\t` are spaces for the fine way: what follows them begins a word.
+        let space = before.1 == '\\' && matches!(c, Some('n' | 'r' | 't'));
+        if !words.read(if space { Some(' ') } else { c }, (!key).then_some(redaction)) {
             return false;
         }
         let Some(c) = c else { break };
