@@ -141,13 +141,15 @@ impl Tests {
             let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
             programs.sort_by_key(|(_, test)| Reverse(told.get(&key(test)).copied().unwrap_or_default()));
         }
-        for (took, test) in programs {
-            let verdict =
-                match run(test, &self.package, on, filter(test, &mutant.file), *took * 5 + Duration::from_secs(4))? {
-                    Ran::Passed => continue,
-                    Ran::Failed => Verdict::Caught,
-                    Ran::TooLong => Verdict::Endless,
-                };
+        // Those of other modules in the end: some of them look through this one.
+        let elsewhere = self.programs.iter().filter(|(_, test)| !filter(test, &mutant.file).is_empty());
+        let asked = programs.into_iter().map(|program| (program, filter(&program.1, &mutant.file)));
+        for ((took, test), filter) in asked.chain(elsewhere.map(|program| (program, ""))) {
+            let verdict = match run(test, &self.package, on, filter, *took * 5 + Duration::from_secs(4))? {
+                Ran::Passed => continue,
+                Ran::Failed => Verdict::Caught,
+                Ran::TooLong => Verdict::Endless,
+            };
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
             *told.entry(key(test)).or_default() += 1;
             return Ok(verdict);
