@@ -11,8 +11,8 @@ use callgate_conformance::report::human;
 use callgate_conformance::run::{Lacking, Runner, Verdict};
 
 /// Listeners, batches, explanations, results of any size and worlds that are looked through belong to hosts with drivers, nothing here
-/// outlives a restart, and texts are not kept.
-const LACKS: [Feature; 11] = [
+/// outlives a restart, texts are not kept, and neither are the results of operations.
+const LACKS: [Feature; 12] = [
     Feature::Listen,
     Feature::Events,
     Feature::Kill,
@@ -24,6 +24,7 @@ const LACKS: [Feature; 11] = [
     Feature::Admission,
     Feature::Display,
     Feature::Reasons,
+    Feature::Operations,
 ];
 
 fn started() -> Process {
